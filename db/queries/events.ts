@@ -1,8 +1,8 @@
 // A project's events: numbering, reading, deleting.
 
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { eventCounters, events } from '../schema.ts'
+import { eventCounters, type events } from '../schema.ts'
 
 /** An event with its number. */
 export type EventRow = Pick<typeof events.$inferSelect, 'projectId' | 'type' | 'version' | 'data' | 'createdAt'> & {
@@ -127,18 +127,6 @@ export const dropOldEvents = async (db: Db, { keptDays }: { readonly keptDays: n
     while ((await numberEvents(db, { projectId, atMost: DROPPED_AT_ONCE })) === DROPPED_AT_ONCE);
     while (await db.transaction((tx) => dropSome(tx, { projectId, keptDays })));
   }
-}
-
-/** The events of a project with these numbers. */
-export const eventsWithNumbers = async (
-  db: Queryable,
-  { projectId, numbers }: Project & { readonly numbers: readonly bigint[] },
-): Promise<readonly EventRow[]> => {
-  const rows = await db
-    .select()
-    .from(events)
-    .where(and(eq(events.projectId, projectId), inArray(events.number, [...numbers])))
-  return rows.flatMap(({ number, ...row }) => (number === null ? [] : [{ ...row, number }]))
 }
 
 /** The number of a project's last event; 0 if it has none. */

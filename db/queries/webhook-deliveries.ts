@@ -2,11 +2,15 @@
 // Of each lane only the first one that waits has a time (`next_at`), so that what is due is found without a look at the others, however
 // many wait. Of an endpoint without an order each one that waits has a time. Whatever inserts or ends deliveries, or changes the order,
 // keeps it so, with the endpoint locked.
+//
+// Where statements travel in one message, each is sent when it is executed, at once: Drizzle sends one that is only awaited a moment later,
+// behind others.
 
 import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { webhookDeliveries, webhookEndpoints } from '../schema.ts'
+import { events, webhookDeliveries, webhookEndpoints } from '../schema.ts'
 import type { DeliveryState } from '../words.ts'
+import type { EventRow } from './events.ts'
 
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect
 
@@ -25,7 +29,7 @@ export const takeUpEvents = async (
   tx: Tx,
   { endpointId, waitingMax }: { readonly endpointId: string; readonly waitingMax: number },
 ): Promise<{ readonly hasMore: boolean; readonly isFull: boolean }> => {
-  const { rows } = await tx.execute<{ passed: number; is_full: boolean }>(sql`
+  const taking = tx.execute<{ passed: number; is_full: boolean }>(sql`
     with waiting as (
       select count(*) >= ${waitingMax}::bigint as is_full from (
         select from public.webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting' limit ${waitingMax}) w
@@ -46,6 +50,7 @@ export const takeUpEvents = async (
       where id = ${endpointId} and exists (select from due)
     )
     select (select count(*)::int from due) as passed, is_full from waiting`)
+  const { rows } = await taking.execute()
   const { passed, is_full: isFull } = rows[0] ?? { passed: 0, is_full: false }
   return { hasMore: passed === EVENTS_AT_ONCE, isFull }
 }
@@ -55,13 +60,14 @@ const beginNext = async (
   tx: Tx,
   of: { readonly endpointId: string; readonly lanes: readonly string[] },
 ): Promise<void> => {
-  await tx.execute(sql`
+  const beginning = tx.execute(sql`
     update public.webhook_deliveries d set next_at = now()
     from unnest(${sql.param(of.lanes)}::text[]) ended(lane) cross join lateral (
       select id from public.webhook_deliveries
       where endpoint_id = ${of.endpointId} and lane = ended.lane and state = 'waiting' order by number, id limit 1
     ) first
     where d.id = first.id and d.next_at is null`)
+  await beginning.execute()
 }
 
 /**
@@ -88,8 +94,12 @@ const leased = (endpointId: string) => sql`
   select count(*) from public.webhook_deliveries
   where endpoint_id = ${endpointId} and state = 'waiting' and leased_until is not null and leased_until > now()`
 
+/** A delivery with its event; null for a test, and if the event is kept no longer. */
+export type LeasedRow = { readonly delivery: DeliveryRow; readonly event: EventRow | null }
+
 /**
  * Takes deliveries that are due and that nobody is sending: tests first, and then those that are due longest. The endpoint must be locked.
+ * Its two statements travel in one message, also with others that the caller sends together with them.
  * @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at most.
  */
 export const leaseDeliveries = async (
@@ -100,9 +110,12 @@ export const leaseDeliveries = async (
     readonly limit: number
     readonly leaseSeconds: number
   },
-): Promise<readonly DeliveryRow[]> => {
+): Promise<readonly LeasedRow[]> => {
   const { endpointId, atOnce, limit, leaseSeconds } = input
-  const { rows } = await tx.execute<{ id: string }>(sql`
+  // The time of the transaction: what it leases has this one, and nothing else has.
+  const until = sql`now() + make_interval(secs => ${leaseSeconds})`
+  const leasing = tx
+    .execute(sql`
     with due as not materialized (
       select id, number, next_at from public.webhook_deliveries
       where endpoint_id = ${endpointId} and state = 'waiting' and next_at <= now() and (leased_until is null or leased_until <= now())
@@ -115,11 +128,21 @@ export const leaseDeliveries = async (
       limit greatest(0, least(${limit}::bigint, ${atOnce} - (${leased(endpointId)})))
     )
     update public.webhook_deliveries d
-    set leased_until = now() + make_interval(secs => ${leaseSeconds}), first_tried_at = coalesce(first_tried_at, now())
-    from chosen where d.id = chosen.id returning d.id`)
-  if (rows.length === 0) return []
-  const ids = sql.param(rows.map(({ id }) => id))
-  return tx.select().from(webhookDeliveries).where(sql`${webhookDeliveries.id} = any(${ids}::uuid[])`)
+    set leased_until = ${until}, first_tried_at = coalesce(first_tried_at, now())
+    from chosen where d.id = chosen.id`)
+    .execute()
+  const { endpointId: endpoint, state, leasedUntil, projectId, number } = webhookDeliveries
+  const reading = tx
+    .select({ delivery: webhookDeliveries, event: events })
+    .from(webhookDeliveries)
+    .leftJoin(events, and(eq(events.projectId, projectId), eq(events.number, number)))
+    .where(and(eq(endpoint, endpointId), eq(state, 'waiting'), sql`${leasedUntil} = ${until}`))
+    .execute()
+  const [, rows] = await Promise.all([leasing, reading])
+  return rows.map(({ delivery, event }) => ({
+    delivery,
+    event: event === null || event.number === null ? null : { ...event, number: event.number },
+  }))
 }
 
 /** @returns null if it is no longer kept. */
@@ -155,17 +178,32 @@ type Of = Pick<DeliveryRow, 'id' | 'endpointId' | 'lane'>
 
 const SUCCESS_NOTED_EVERY = sql`interval '10 seconds'`
 
-/** Records that it was taken. Nobody else may have recorded an outcome meanwhile. */
-export const markDelivered = async (tx: Tx, row: Of & Answer): Promise<void> => {
-  const { id, endpointId, lane, ...answer } = row
-  // In one message, in this order: a query of Drizzle is sent when it is executed, not when it is made.
+/**
+ * Records that deliveries of one endpoint, which must be locked, were taken. Nobody else may have recorded an outcome meanwhile.
+ * Its statements travel in one message, also with others that the caller sends after them.
+ */
+export const markDelivered = async (
+  tx: Tx,
+  { endpointId, rows }: { readonly endpointId: string; readonly rows: readonly (Of & Answer)[] },
+): Promise<void> => {
+  if (rows.length === 0) return
   await Promise.all([
-    tx
-      .update(webhookDeliveries)
-      .set({ ...answer, state: 'delivered', attempts: sql`attempts + 1`, leasedUntil: null, endedAt: sql`now()` })
-      .where(and(eq(webhookDeliveries.id, id), eq(webhookDeliveries.state, 'waiting')))
-      .execute(),
-    beginNext(tx, { endpointId, lanes: [lane] }),
+    ...rows.map(({ id, status, failure, excerpt }) =>
+      tx
+        .update(webhookDeliveries)
+        .set({
+          status,
+          failure,
+          excerpt,
+          state: 'delivered',
+          attempts: sql`attempts + 1`,
+          leasedUntil: null,
+          endedAt: sql`now()`,
+        })
+        .where(and(eq(webhookDeliveries.id, id), eq(webhookDeliveries.state, 'waiting')))
+        .execute(),
+    ),
+    beginNext(tx, { endpointId, lanes: rows.map(({ lane }) => lane) }),
     tx
       .update(webhookEndpoints)
       .set({ failures: 0, lastSuccessAt: sql`now()` })

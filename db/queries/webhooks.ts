@@ -40,6 +40,20 @@ export const lockEndpointById = async (tx: Tx, id: string): Promise<EndpointRow 
   return row ?? null
 }
 
+/**
+ * Gives numbers to the events of an endpoint's project, if it is enabled. Call it outside of a transaction that goes on: it holds the
+ * lock of the project's counter. @returns how many got one; `atMost`: there may be more.
+ */
+export const numberEventsFor = async (
+  db: Queryable,
+  { endpointId, atMost }: { readonly endpointId: string; readonly atMost: number },
+): Promise<number> => {
+  const { rows } = await db.execute<{ given: number }>(sql`
+    select public.strongroom_event_numbers(project_id, ${atMost}::int) as given
+    from public.webhook_endpoints where id = ${endpointId} and state = 'enabled'`)
+  return rows[0]?.given ?? 0
+}
+
 export const findEndpoint = async (db: Queryable, id: string): Promise<EndpointRow | null> => {
   const [row] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id))
   return row ?? null

@@ -16,11 +16,12 @@ import {
   type DeliverCtx,
   FAILURES_MAX,
   type Leased,
-  leaseDue,
+  numberNews,
+  recordAndLease,
   recordOutcomes,
   sendLeased,
 } from './deliver.ts'
-import { ANSWER_TIMEOUT_MS, type Posted } from './post.ts'
+import { ANSWER_TIMEOUT_MS } from './post.ts'
 
 /** Endpoints that one worker serves at the same time; others wait. */
 const PLACES = { quick: 64, slow: 32 } as const
@@ -51,24 +52,24 @@ export type Couriers = {
 
 type Courier = {
   readonly endpointId: string
-  /** Its requests, the oldest first, and when each began. */
-  readonly underWay: Map<Promise<void>, number>
-  /** Outcomes that are not recorded yet. */
+  /** When each request began whose outcome is not recorded yet, by its delivery; the oldest first. */
+  readonly underWay: Map<string, number>
+  /** Outcomes that are not recorded yet. They are recorded together, as each transaction locks the endpoint. */
   readonly answered: Answered[]
-  /**
-   * They are recorded together, after those before: whoever records locks the endpoint, and those that wait for that would hold
-   * connections.
-   */
+  /** The end of what records outcomes while it is not served; those that come later wait for it. */
   recorded: Promise<void>
+  /** Whether it is in a place: then its turn records outcomes, and leases in the same transaction. */
+  isServed: boolean
+  /** There may be new events, or others are due. */
   rung: boolean
-  ring: () => void
+  wake: () => void
 }
 
 type Work = { readonly ctx: DeliverCtx; readonly isStopping: () => boolean; requests: number }
 
-const wake = (courier: Courier): void => {
+const ringAt = (courier: Courier): void => {
   courier.rung = true
-  courier.ring()
+  courier.wake()
 }
 
 /** Waits for the first of them, but not longer than a time. */
@@ -78,25 +79,70 @@ const firstOf = async (promises: Iterable<Promise<unknown>>, timeMs: number): Pr
   over.abort()
 }
 
-const send = (work: Work, courier: Courier, leased: Leased): void => {
-  const { endpointId, underWay } = courier
-  const { ctx } = work
-  work.requests += 1
-  const record = (answer: Posted): Promise<void> => {
-    courier.answered.push({ ...leased, answer })
-    courier.recorded = courier.recorded.catch(() => {}).then(() => recordOutcomes(ctx, courier.answered.splice(0)))
-    return courier.recorded
+/** Does what records these outcomes. If it fails they are sent again, when their leases are over. */
+const recording = async <Result>(
+  { ctx }: Work,
+  { endpointId, underWay }: Courier,
+  { outcomes, record }: { readonly outcomes: readonly Answered[]; readonly record: () => Promise<Result> },
+): Promise<Result> => {
+  try {
+    return await record()
+  } catch (err) {
+    if (outcomes.length > 0) ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded')
+    throw err
+  } finally {
+    for (const { delivery } of outcomes) underWay.delete(delivery.id)
   }
-  const carried = sendLeased(ctx, leased)
+}
+
+/** Records what was answered to a courier that is not served now. */
+const recordLater = (work: Work, courier: Courier): void => {
+  const record = async (): Promise<void> => {
+    const outcomes = courier.answered.splice(0)
+    await recording(work, courier, { outcomes, record: () => recordOutcomes(work.ctx, outcomes) })
+  }
+  courier.recorded = courier.recorded
     .then(record)
-    .catch((err: unknown) => ctx.log.warn({ err, endpointId }, 'the outcome of a delivery was not recorded'))
+    .catch(() => {})
+    // The next one of its wallet is due.
+    .finally(() => ringAt(courier))
+}
+
+const send = (work: Work, courier: Courier, leased: Leased): void => {
+  const { endpointId, underWay, answered } = courier
+  const { id } = leased.delivery
+  work.requests += 1
+  underWay.set(id, performance.now())
+  sendLeased(work.ctx, leased)
+    .then(
+      (answer) => void answered.push({ ...leased, answer }),
+      (err: unknown) => {
+        underWay.delete(id)
+        work.ctx.log.warn({ err, endpointId }, 'a delivery could not be sent')
+      },
+    )
     .finally(() => {
       work.requests -= 1
-      underWay.delete(carried)
-      // The next one of its wallet is due, which a look that began before has not seen.
-      wake(courier)
+      if (courier.isServed) courier.wake()
+      else recordLater(work, courier)
     })
-  underWay.set(carried, performance.now())
+}
+
+/** Numbers new events if there may be some, records what was answered, and sends what is due. */
+const takeStep = async (work: Work, courier: Courier): Promise<void> => {
+  const { endpointId, underWay, answered } = courier
+  const outcomes = answered.splice(0)
+  const atOnce = work.isStopping() ? 0 : AT_ONCE - underWay.size + outcomes.length
+  const isRung = courier.rung && atOnce > 0
+  if (outcomes.length === 0 && !isRung) return
+  if (isRung) courier.rung = false
+  const record = async () => {
+    if (isRung && (await numberNews(work.ctx, endpointId))) courier.rung = true
+    return recordAndLease(work.ctx, { endpointId, outcomes, atOnce })
+  }
+  const { leased, hasMore } = await recording(work, courier, { outcomes, record })
+  for (const each of leased) send(work, courier, each)
+  if (hasMore) courier.rung = true
 }
 
 /**
@@ -104,22 +150,34 @@ const send = (work: Work, courier: Courier, leased: Leased): void => {
  * @returns where it goes on; null if nothing is due and nothing under way.
  */
 const serve = async (work: Work, courier: Courier, turnMs: number): Promise<Place | null> => {
-  const { endpointId, underWay } = courier
+  const { underWay } = courier
   const endMs = performance.now() + turnMs
   for (;;) {
-    courier.rung = false
-    const rung = new Promise<void>((resolve) => {
-      courier.ring = resolve
+    const woken = new Promise<void>((resolve) => {
+      courier.wake = resolve
     })
-    const free = AT_ONCE - underWay.size
-    const due = free === 0 || work.isStopping() ? [] : await leaseDue(work.ctx, { endpointId, atOnce: free })
-    for (const leased of due) send(work, courier, leased)
+    await takeStep(work, courier)
     const [oldestMs] = underWay.values()
     const nowMs = performance.now()
     const mayLeave = work.requests < REQUESTS_MAX
     if (oldestMs !== undefined && nowMs >= endMs && mayLeave) return nowMs - oldestMs > SLOW_MS ? 'slow' : 'quick'
-    if (oldestMs !== undefined) await firstOf([rung], mayLeave ? endMs - nowMs : turnMs)
-    else if (!courier.rung) return null
+    const mayTake = courier.rung && underWay.size < AT_ONCE && !work.isStopping()
+    if (mayTake || courier.answered.length > 0) continue
+    if (oldestMs === undefined) return null
+    await firstOf([woken], mayLeave ? endMs - nowMs : turnMs)
+  }
+}
+
+/** The same; what is answered after it is recorded all the same. */
+const serveTurn = async (work: Work, courier: Courier, turnMs: number): Promise<Place | null> => {
+  courier.isServed = true
+  // What became due meanwhile, also of what other workers recorded.
+  courier.rung = true
+  try {
+    return await serve(work, courier, turnMs)
+  } finally {
+    courier.isServed = false
+    if (courier.answered.length > 0) recordLater(work, courier)
   }
 }
 
@@ -144,7 +202,7 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
 
   const inPlace = async (courier: Courier, place: Place): Promise<Place | null> => {
     using _place = await places[place].enter()
-    return await serve(work, courier, TURN_MS[place])
+    return await serveTurn(work, courier, TURN_MS[place])
   }
   const carry = async (courier: Courier): Promise<void> => {
     for (let place: Place | null = 'quick'; place !== null; ) place = await inPlace(courier, place)
@@ -156,8 +214,9 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
       underWay: new Map(),
       answered: [],
       recorded: Promise.resolve(),
+      isServed: false,
       rung: false,
-      ring: () => {},
+      wake: () => {},
     }
     couriers.set(endpointId, courier)
     const end = carry(courier)
@@ -175,7 +234,7 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
 
   const ring = (endpointId: string): void => {
     const courier = couriers.get(endpointId)
-    if (courier !== undefined) wake(courier)
+    if (courier !== undefined) ringAt(courier)
     else if (!isStopping) begin(endpointId)
   }
 

@@ -5,12 +5,13 @@
 //   send     without a transaction: the request is signed and posted;
 //   record   one transaction writes the outcome, and ends the lease.
 //
+// The transaction that records also leases, so that the next one of a lane needs no further round trip to the database.
+//
 // A worker that dies between the last two has sent without a record: when the lease is over, another one sends the same message
 // with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time. One whose receiver asked for
 // a pause (`Retry-After`) gets none until that is over, but for tests: the receiver may have said it of itself, and not of one event.
 
 import type { Tx } from '../../db/client.ts'
-import { numberEvents } from '../../db/queries/events.ts'
 import {
   type DeliveryRow,
   endWithoutEvent,
@@ -21,9 +22,9 @@ import {
   markFailed,
   takeUpEvents,
 } from '../../db/queries/webhook-deliveries.ts'
-import { type EndpointRow, endPause, findEndpoint, lockEndpointById } from '../../db/queries/webhooks.ts'
+import { type EndpointRow, endPause, lockEndpointById, numberEventsFor } from '../../db/queries/webhooks.ts'
 import type { WorkerCtx } from '../context.ts'
-import { openOurs, validSecrets } from './endpoint.ts'
+import { openOurs, type Secrets, validSecrets } from './endpoint.ts'
 import { giveUp } from './give-up.ts'
 import { type Message, messagesOf } from './message.ts'
 import { ANSWER_TIMEOUT_MS, type Posted, post } from './post.ts'
@@ -55,52 +56,6 @@ export type Leased = {
   readonly delivery: DeliveryRow
   readonly secrets: readonly string[]
   readonly message: Message
-}
-
-type Wanted = { readonly endpointId: string; readonly atOnce: number }
-
-/** `hasMore`: nothing was found perhaps, and yet there may be something to send. */
-type Looked = { readonly leased: readonly Leased[]; readonly hasMore: boolean }
-
-const NOTHING: Looked = { leased: [], hasMore: false }
-
-const look = async (ctx: DeliverCtx, { endpointId, atOnce }: Wanted): Promise<Looked> => {
-  const found = await findEndpoint(ctx.db, endpointId)
-  if (found?.state !== 'enabled') return NOTHING
-  await numberEvents(ctx.db, { projectId: found.projectId, atMost: NUMBERED_AT_ONCE })
-  return ctx.db.transaction(async (tx) => {
-    const endpoint = await lockEndpointById(tx, endpointId)
-    if (endpoint?.state !== 'enabled') return NOTHING
-    const secrets = await openOurs(ctx, endpoint)
-    if (secrets === null) return NOTHING
-    const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1
-    const input = { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS }
-    const takeUpAndLease = (waitingMax: number) =>
-      // In one message; the second one sees what the first one made.
-      Promise.all([takeUpEvents(tx, { endpointId, waitingMax }), leaseDeliveries(tx, input)])
-    let [{ hasMore, isFull }, rows] = await takeUpAndLease(WAITING_ENOUGH)
-    const isStuck = isFull && rows.length === 0 && atOnce === AT_ONCE
-    if (isStuck) [{ hasMore, isFull }, rows] = await takeUpAndLease(WAITING_MAX)
-    const messages = await messagesOf({ ...ctx, db: tx }, rows)
-    const gone = rows.filter(({ id }) => !messages.has(id))
-    await endWithoutEvent(tx, gone)
-    const leased = rows.flatMap((delivery) => {
-      const message = messages.get(delivery.id)
-      return message === undefined ? [] : [{ endpoint, delivery, message, secrets: validSecrets(secrets, ctx.now()) }]
-    })
-    return { leased, hasMore: hasMore || gone.length > 0 }
-  })
-}
-
-/** @param input.atOnce how many more this process would send. @returns those that it should send now: fewer if no more are due. */
-export const leaseDue = async (ctx: DeliverCtx, { endpointId, atOnce }: Wanted): Promise<readonly Leased[]> => {
-  const all: Leased[] = []
-  for (;;) {
-    const { leased, hasMore } = await look(ctx, { endpointId, atOnce: atOnce - all.length })
-    all.push(...leased)
-    // The events of one look may all be of types that the endpoint does not want, or of wallets that wait.
-    if (all.length === atOnce || !hasMore) return all
-  }
 }
 
 /** Sends one delivery. */
@@ -163,7 +118,11 @@ const recordOutcome = async (ctx: DeliverCtx, tx: Tx, { endpoint, delivery, answ
   if (now.failures >= FAILURES_MAX) await makeDue(tx, now.id)
   // Somebody wanted to know whether it works again.
   if (delivery.number === null && now.pausedUntil !== null) await endPause(tx, now.id)
-  await markDelivered(tx, { ...ofDelivery(delivery), ...answer })
+  await markDelivered(tx, { endpointId: now.id, rows: [{ ...ofDelivery(delivery), ...answer }] })
+}
+
+const count = (ctx: DeliverCtx, outcomes: readonly Answered[]): void => {
+  for (const { answer } of outcomes) ctx.metrics.webhooks.inc({ outcome: answer.failure ?? 'delivered' })
 }
 
 /** Writes what became of deliveries of one endpoint, in the order given. */
@@ -172,5 +131,81 @@ export const recordOutcomes = async (ctx: DeliverCtx, outcomes: readonly Answere
   await ctx.db.transaction(async (tx) => {
     for (const outcome of outcomes) await recordOutcome(ctx, tx, outcome)
   })
-  for (const { answer } of outcomes) ctx.metrics.webhooks.inc({ outcome: answer.failure ?? 'delivered' })
+  count(ctx, outcomes)
+}
+
+/** Gives numbers to new events of an endpoint's project, so that they can be leased. @returns whether there may be more. */
+export const numberNews = async (ctx: Pick<DeliverCtx, 'db'>, endpointId: string): Promise<boolean> =>
+  (await numberEventsFor(ctx.db, { endpointId, atMost: NUMBERED_AT_ONCE })) === NUMBERED_AT_ONCE
+
+/** `hasMore`: fewer were found than wanted, and yet there may be more to send. */
+type Looked = { readonly leased: readonly Leased[]; readonly hasMore: boolean }
+
+const NOTHING: Looked = { leased: [], hasMore: false }
+
+/** Leases what is due once `taken` is recorded, which it does in the same message. The endpoint must be locked. */
+const lease = async (
+  ctx: DeliverCtx,
+  tx: Tx,
+  input: {
+    readonly endpoint: EndpointRow
+    readonly secrets: Secrets
+    readonly taken: readonly Answered[]
+    readonly atOnce: number
+  },
+): Promise<Looked> => {
+  const { endpoint, secrets, taken, atOnce } = input
+  const endpointId = endpoint.id
+  const most = endpoint.failures < FAILURES_MAX ? AT_ONCE : 1
+  const wanted = { endpointId, atOnce: most, limit: atOnce, leaseSeconds: LEASE_SECONDS }
+  const takeUpAndLease = (waitingMax: number) =>
+    // In one message; the second one sees what the first one made.
+    Promise.all([takeUpEvents(tx, { endpointId, waitingMax }), leaseDeliveries(tx, wanted)])
+  const recorded = markDelivered(tx, {
+    endpointId,
+    rows: taken.map(({ delivery, answer }) => ({ ...ofDelivery(delivery), ...answer })),
+  })
+  let [[{ hasMore, isFull }, rows]] = await Promise.all([takeUpAndLease(WAITING_ENOUGH), recorded])
+  const isStuck = isFull && rows.length === 0 && atOnce === AT_ONCE
+  if (isStuck) [{ hasMore, isFull }, rows] = await takeUpAndLease(WAITING_MAX)
+  const messages = await messagesOf({ ...ctx, db: tx }, rows)
+  const gone = rows.flatMap(({ delivery }) => (messages.has(delivery.id) ? [] : [delivery]))
+  await endWithoutEvent(tx, gone)
+  const leased = rows.flatMap(({ delivery }) => {
+    const message = messages.get(delivery.id)
+    return message === undefined ? [] : [{ endpoint, delivery, message, secrets: validSecrets(secrets, ctx.now()) }]
+  })
+  // The events of one look may all be of types that the endpoint does not want, or of wallets that wait.
+  return { leased, hasMore: leased.length < atOnce && (hasMore || gone.length > 0) }
+}
+
+/**
+ * Writes what became of deliveries of one endpoint, in the order given, and leases what is due then.
+ * @param input.atOnce how many more this process would send.
+ */
+export const recordAndLease = async (
+  ctx: DeliverCtx,
+  input: { readonly endpointId: string; readonly outcomes: readonly Answered[]; readonly atOnce: number },
+): Promise<Looked> => {
+  const { endpointId, outcomes, atOnce } = input
+  const looked = await ctx.db.transaction(async (tx) => {
+    let endpoint = await lockEndpointById(tx, endpointId)
+    // The usual case, in which one outcome decides nothing about another one.
+    const isPlain =
+      endpoint !== null &&
+      endpoint.failures < FAILURES_MAX &&
+      endpoint.pausedUntil === null &&
+      outcomes.every(({ answer }) => answer.failure === null)
+    if (!isPlain && outcomes.length > 0) {
+      for (const outcome of outcomes) await recordOutcome(ctx, tx, outcome)
+      endpoint = await lockEndpointById(tx, endpointId)
+    }
+    const secrets = endpoint?.state === 'enabled' && atOnce > 0 ? await openOurs(ctx, endpoint) : null
+    const taken = isPlain ? outcomes : []
+    if (endpoint !== null && secrets !== null) return lease(ctx, tx, { endpoint, secrets, taken, atOnce })
+    for (const outcome of taken) await recordOutcome(ctx, tx, outcome)
+    return NOTHING
+  })
+  count(ctx, outcomes)
+  return looked
 }

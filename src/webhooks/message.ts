@@ -1,5 +1,4 @@
-import { eventsWithNumbers } from '../../db/queries/events.ts'
-import type { DeliveryRow } from '../../db/queries/webhook-deliveries.ts'
+import type { DeliveryRow, LeasedRow } from '../../db/queries/webhook-deliveries.ts'
 import type { ProjectEvent } from '../events/schema.ts'
 import { type ShownCtx, shownEvents } from '../events/shown.ts'
 import { TEST_TYPE } from './schema.ts'
@@ -25,18 +24,18 @@ const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message 
   }),
 })
 
-/** The messages of deliveries of one project, by the deliveries' ids. An event that is no longer kept has none. */
+/** The messages of deliveries, by the deliveries' ids. An event that is no longer kept has none. */
 export const messagesOf = async (
   ctx: ShownCtx,
-  deliveries: readonly DeliveryRow[],
+  leased: readonly LeasedRow[],
 ): Promise<ReadonlyMap<string, Message>> => {
-  const projectId = deliveries[0]?.projectId
-  if (projectId === undefined) return new Map()
-  const numbers = deliveries.flatMap(({ number }) => (number === null ? [] : [number]))
-  const shown = await shownEvents(ctx, await eventsWithNumbers(ctx.db, { projectId, numbers }))
+  const shown = await shownEvents(
+    ctx,
+    leased.flatMap(({ event }) => event ?? []),
+  )
   const events = new Map(shown.map((event) => [event.id, event]))
   return new Map(
-    deliveries.flatMap((delivery) => {
+    leased.flatMap(({ delivery }) => {
       if (delivery.number === null) return [[delivery.id, testOf(delivery)] as const]
       const event = events.get(delivery.number.toString())
       return event === undefined ? [] : [[delivery.id, messageOf(event)] as const]

@@ -5,7 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { getAddress } from 'viem'
 import { openDb } from '../../db/client.ts'
-import { eventsWithNumbers } from '../../db/queries/events.ts'
+import { readEvents } from '../../db/queries/events.ts'
 import { shownEvents } from '../../src/events/shown.ts'
 import { importTokenList } from '../../src/tokens/lists.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -112,10 +112,7 @@ describe('activity.created', () => {
     const { events } = (await service.get('/events', { limit: '500' })).json
     const { projectId } = service.project
     const worker = openDb({ url: service.database.workerUrl, applicationName: 'test', maxConnections: 1 })
-    const numbers = events.map(({ id }: { id: string }) => BigInt(id))
-    const rows = (await eventsWithNumbers(worker, { projectId, numbers })).toSorted((a, b) =>
-      Number(a.number - b.number),
-    )
+    const { rows } = await readEvents(worker, { projectId, after: 0n, types: null, limit: 500 })
     expect(await shownEvents({ ...service.ctx, db: worker }, rows)).toEqual(events)
     await worker.close({ timeoutSeconds: 5 })
   })

@@ -14,7 +14,7 @@ import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
 import { createCouriers } from '../../src/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
-import { leaseDue, recordOutcomes, sendLeased } from '../../src/webhooks/deliver.ts'
+import { type Leased, numberNews, recordAndLease, recordOutcomes, sendLeased } from '../../src/webhooks/deliver.ts'
 import { listDeliveries } from '../../src/webhooks/list.ts'
 import { replay, sendTest } from '../../src/webhooks/replay.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -84,6 +84,19 @@ const eventually = async <Row>(read: () => Promise<Row>, is: (row: Row) => boole
     const row = await read()
     if (is(row)) return row
     await sleep(20)
+  }
+}
+/** Leases what is due, as a courier does that has nothing to record. */
+const leaseDue = async (
+  ctx: WorkerCtx,
+  { endpointId, atOnce }: { readonly endpointId: string; readonly atOnce: number },
+): Promise<readonly Leased[]> => {
+  const all: Leased[] = []
+  for (;;) {
+    const isMore = await numberNews(ctx, endpointId)
+    const looked = await recordAndLease(ctx, { endpointId, outcomes: [], atOnce: atOnce - all.length })
+    all.push(...looked.leased)
+    if (all.length === atOnce || !(isMore || looked.hasMore)) return all
   }
 }
 /** Until a worker listens. The API in this process does so only while somebody waits for events there. */
@@ -207,6 +220,76 @@ describe('the order', () => {
     expect(numbers(receiver).slice(4)).toEqual([1, 2, 6])
     const ids = receiver.received.filter(({ payload }) => payload.data.n === 1).map((each) => each.id)
     expect([ids.length, new Set(ids).size]).toEqual([2, 1])
+  })
+})
+
+describe('what is due next', () => {
+  const taken = { failure: null, status: 204, excerpt: null }
+  const refused = { failure: 'status', status: 500, excerpt: null } as const
+  const numbersOf = (leased: readonly Leased[]) => leased.map(({ message }) => JSON.parse(message.body).data.n)
+
+  test('is leased in the transaction that records what was taken before it', async () => {
+    const { id } = await endpoint()
+    const [busy, failing] = [randomUUID(), randomUUID()]
+    await happen({ n: 1, wallet: busy }, { n: 2, wallet: busy }, { n: 3, wallet: busy }, { n: 4, wallet: failing })
+    await happen({ n: 5, wallet: failing })
+    const first = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+    expect(numbersOf(first).toSorted()).toEqual([1, 4])
+    const [one, four] = first.toSorted((a, b) => Number(a.delivery.number) - Number(b.delivery.number))
+    if (one === undefined || four === undefined) throw new Error('nothing is due')
+    const step = async (outcomes: Parameters<typeof recordAndLease>[1]['outcomes']) =>
+      (await recordAndLease(workerCtx, { endpointId: id, outcomes, atOnce: 8 })).leased
+    const [two] = await step([{ ...one, answer: taken }])
+    expect(two?.message.body).toContain('"n":2')
+    if (two === undefined) throw new Error('nothing is due')
+    // One of them was refused: its wallet waits, and the other one goes on.
+    expect(
+      numbersOf(
+        await step([
+          { ...two, answer: taken },
+          { ...four, answer: refused },
+        ]),
+      ),
+    ).toEqual([3])
+    expect((await deliveriesOf(id)).map(({ state, attempts }) => [state, attempts])).toEqual([
+      ['delivered', 1],
+      ['delivered', 1],
+      ['waiting', 0],
+      ['waiting', 1],
+      ['waiting', 0],
+    ])
+    expect(await endpointRow(id)).toMatchObject({ failures: 1 })
+  })
+
+  test('is recorded, and nothing more leased, for a webhook that was disabled or forged meanwhile', async () => {
+    for (const change of [{ state: 'disabled', disabled_at: new Date() }, { url: 'http://127.0.0.1/thief' }]) {
+      const { id } = await endpoint()
+      const wallet = randomUUID()
+      await happen({ n: 1, wallet }, { n: 2, wallet })
+      const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+      await sql`update webhook_endpoints set ${sql(change)} where id = ${id}`
+      const outcomes = leased.map((each) => ({ ...each, answer: taken }))
+      expect((await recordAndLease(workerCtx, { endpointId: id, outcomes, atOnce: 8 })).leased).toEqual([])
+      expect((await deliveriesOf(id)).map(({ state }) => state)).toEqual(['delivered', 'waiting'])
+    }
+  })
+
+  test('is found although it happened while as many requests as may be were under way', async () => {
+    const { id, receiver } = await endpoint()
+    const open: ServerResponse[] = []
+    receiver.answer((_, response) => void open.push(response))
+    // Without a worker nobody but this rings.
+    const couriers = createCouriers(workerCtx)
+    await happen(...Array.from({ length: 8 }, (_, n) => ({ n, wallet: randomUUID() })))
+    couriers.ring(id)
+    await receiver.until(8)
+    await happen({ n: 8, wallet: randomUUID() })
+    couriers.ring(id)
+    receiver.answer((_, response) => response.writeHead(204).end())
+    for (const response of open) response.writeHead(204).end()
+    await settled(id, 9)
+    await couriers.stop()
+    expect(numbers(receiver).at(-1)).toBe(8)
   })
 })
 

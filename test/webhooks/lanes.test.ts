@@ -83,6 +83,7 @@ const dueByReadingAll = async (endpointId: string): Promise<readonly string[]> =
 const named = ({ id, endpointId, lane }: DeliveryRow) => ({ id, endpointId, lane })
 
 const ended = { status: 200, failure: null, excerpt: null }
+const takenOf = (row: DeliveryRow) => ({ endpointId: row.endpointId, rows: [{ ...named(row), ...ended }] })
 const failed = { status: 500, failure: 'status', excerpt: '', endpointPauseSeconds: 0 }
 const asked = { status: 503, endpointPauseSeconds: 1_000 }
 
@@ -122,12 +123,18 @@ const walk = async (seed: number): Promise<void> => {
     await numberEvents(db, { projectId, atMost: 1_000 })
     await locked((tx) => takeUpEvents(tx, { endpointId, waitingMax: 10_000 }))
   }
+  const leaseSome = async (limit: number): Promise<readonly DeliveryRow[]> => {
+    const input = { endpointId, atOnce: AT_ONCE, limit, leaseSeconds: 1_000 }
+    const rows = await locked((tx) => leaseDeliveries(tx, input))
+    for (const { delivery, event } of rows) expect(event?.number ?? null).toBe(delivery.number)
+    return rows.map(({ delivery }) => delivery)
+  }
   const lease = async (): Promise<void> => {
     const due = await dueByReadingAll(endpointId)
     const underWay = await sql`
       select from webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting' and leased_until > now()`
     const limit = 1 + below(AT_ONCE)
-    const rows = await locked((tx) => leaseDeliveries(tx, { endpointId, atOnce: AT_ONCE, limit, leaseSeconds: 1_000 }))
+    const rows = await leaseSome(limit)
     const most = Math.max(0, Math.min(limit, AT_ONCE - underWay.count))
     expect(rows.map(({ id }) => id).toSorted()).toEqual(due.slice(0, most).toSorted())
     leased.push(...rows)
@@ -147,7 +154,7 @@ const walk = async (seed: number): Promise<void> => {
   const steps: readonly (readonly [share: number, () => Promise<unknown>])[] = [
     [6, happen],
     [8, lease],
-    [8, () => ofOne((tx, row) => markDelivered(tx, { ...named(row), ...ended }))],
+    [8, () => ofOne((tx, row) => markDelivered(tx, takenOf(row)))],
     [3, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, pauseSeconds: below(2) * 1_000 }))],
     [2, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, pauseSeconds: null }))],
     [1, () => ofOne((tx, row) => markFailed(tx, { ...named(row), ...failed, ...asked, pauseSeconds: 1_000 }))],
@@ -179,11 +186,9 @@ const walk = async (seed: number): Promise<void> => {
   await locked((tx) => endPause(tx, endpointId))
   await sql`update webhook_deliveries set leased_until = null where endpoint_id = ${endpointId}`
   for (;;) {
-    const rows = await locked((tx) =>
-      leaseDeliveries(tx, { endpointId, atOnce: AT_ONCE, limit: AT_ONCE, leaseSeconds: 1_000 }),
-    )
+    const rows = await leaseSome(AT_ONCE)
     if (rows.length === 0) break
-    for (const row of rows) await locked((tx) => markDelivered(tx, { ...named(row), ...ended }))
+    for (const row of rows) await locked((tx) => markDelivered(tx, takenOf(row)))
   }
   const waiting = await sql`select from webhook_deliveries where endpoint_id = ${endpointId} and state = 'waiting'`
   expect([waiting.count, await secondsUntilDue(db, endpointId)]).toEqual([0, null])
