@@ -2,10 +2,16 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
+import { freePort } from '../../devnet/port.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createProject } from '../../src/projects/projects.ts'
+import { ROOT } from '../support/imports.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
@@ -79,6 +85,35 @@ test('a webhook is created, listed without its secret, tested, changed and delet
     'webhook_removed',
   ])
   expect(audit.every(({ actor }) => /^api_key:/.test(actor))).toBe(true)
+})
+
+test('the receiver of docs/webhooks.md takes a message of the service, and refuses another one', async () => {
+  const [, example = ''] = /^```js\n([\s\S]*?)^```$/m.exec(readFileSync(join(ROOT, 'docs/webhooks.md'), 'utf8')) ?? []
+  const folder = mkdtempSync(join(tmpdir(), 'strongroom-receiver-'))
+  const port = await freePort()
+  const file = join(folder, 'receiver.mjs')
+  writeFileSync(
+    file,
+    example.replace('8099', String(port)).replace("'strongroom-client'", `'${ROOT}/client/src/index.ts'`),
+  )
+  const { webhook_id, secret } = await create({ url: `http://127.0.0.1:${port}/` })
+  const started = Bun.spawn(['bun', '--no-env-file', file], {
+    env: { PATH: process.env.PATH ?? '', WEBHOOK_SECRET: secret },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  try {
+    await until(
+      async () => (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST' }).catch(() => null))?.status === 400,
+    )
+    const { delivery_id } = (await service.post('/webhooks/test', { webhook_id })).json
+    const { value } = await started.stdout.getReader().read()
+    expect(new TextDecoder().decode(value)).toBe(`${delivery_id} webhook.test\n`)
+  } finally {
+    started.kill()
+    await started.exited
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a webhook gets the events of a wallet in order unless it is told otherwise', async () => {
