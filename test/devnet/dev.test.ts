@@ -111,7 +111,13 @@ const tryCommands = async (dev: DevJson): Promise<void> => {
   }
   expect(await cli('nodes')).toContain('Harbor')
   expect(await cli('tx', 'list', '--status', 'success')).toContain('Ethereum')
-  await cli('project', 'origins', 'add', dev.project_id, 'https://app.example.com')
+  // The settings of a project that the page shows, with the values that it shows.
+  const page = await readFile(new URL('../../docs/deployment.md', import.meta.url), 'utf8')
+  const settings = [...page.matchAll(/`bun run cli (project (?:\S+ add|\S+) <id> [^`…]+)`/g)].map(
+    ([, words = '']) => words,
+  )
+  expect(settings.length).toBe(4)
+  for (const words of settings) await cli(...words.replace('<id>', dev.project_id).split(' '))
   expect(await cli('project', 'origins', 'list', dev.project_id)).toContain('https://app.example.com')
   // The vault takes part.
   const frozen = {
@@ -128,8 +134,8 @@ const tryCommands = async (dev: DevJson): Promise<void> => {
   expect(refused.status).toBe(403)
   await cli('unfreeze', 'project', dev.project_id, '--reason', 'it is over')
   // The command that the console's login page shows.
-  const page = await (await fetch(`${new URL(linkIn(runs[0]?.output() ?? '')).origin}/login`)).text()
-  const [, shown = ''] = /<code>bun run cli ([^<]+)<\/code>/.exec(page) ?? []
+  const login = await (await fetch(`${new URL(linkIn(runs[0]?.output() ?? '')).origin}/login`)).text()
+  const [, shown = ''] = /<code>bun run cli ([^<]+)<\/code>/.exec(login) ?? []
   expect(await (await fetch(linkIn(await cli(...shown.split(' '))))).text()).toContain('Log in to the console?')
 }
 
