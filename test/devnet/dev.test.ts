@@ -273,7 +273,7 @@ test(
   'a walk without a stack says so, and one that loses it ends',
   async () => {
     const without = await pasteWalks(join(folder, 'none'), ['README.md'])
-    expect(without).toContain('The walk uses the project of no dev stack: there is none ready, or DEV_DIR is another')
+    expect(without).toContain(`No dev stack is ready in ${folder}/none: start it, or set DEV_DIR to its folder.`)
     expect(without).toContain('url: no dev stack is ready')
     expect(without).not.toContain('curl: ')
     // As a killed stack leaves it.
