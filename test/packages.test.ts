@@ -70,7 +70,8 @@ test.skipIf(npm === null).each([
     const folders = (process.env.PATH ?? '').split(':').filter((each) => !existsSync(join(each, 'bun')))
     const child = Bun.spawn([runner, 'run', '--silent', 'cli', '--', 'console', '--help'], {
       cwd: ROOT,
-      env: { PATH: folders.join(':'), HOME: process.env.HOME ?? '' },
+      // A stack that runs here would be named.
+      env: { PATH: folders.join(':'), HOME: process.env.HOME ?? '', DEV_DIR: join(folder, 'none') },
       stdout: 'pipe',
       stderr: 'pipe',
     })

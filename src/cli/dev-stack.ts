@@ -2,7 +2,7 @@
 // `cli.env` of its folder while it is ready. So a developer can try each command. An installation has no such file, and an operator
 // has set ENVIRONMENT or DATABASE_URL.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Variables } from '../environment/variables.ts'
 
@@ -27,14 +27,17 @@ const readStack = (folder: string): Variables => {
 
 /**
  * The variables of a command.
- * @param note says that the dev stack is used.
+ * @param note says whether the dev stack is used, to somebody who has one.
  * @returns those of the process; and what it does not set, as the dev stack has it, if the process names no installation
  */
 export const withDevStack = (variables: Variables, note: (sentence: string) => void): Variables => {
   if (OF_AN_INSTALLATION.some((name) => isSet(variables, name))) return variables
   const folder = variables.DEV_DIR || '.dev'
   const stack = readStack(folder)
-  if (!isSet(stack, 'ENVIRONMENT')) return variables
+  if (!isSet(stack, 'ENVIRONMENT')) {
+    if (existsSync(folder)) note(`ENVIRONMENT is not set, and no dev stack is ready in ${folder}.`)
+    return variables
+  }
   note(`ENVIRONMENT is not set, so this is for the dev stack of ${folder}.`)
   return { ...variables, ...Object.fromEntries(Object.entries(stack).filter(([name]) => !isSet(variables, name))) }
 }

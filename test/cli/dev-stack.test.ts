@@ -44,11 +44,14 @@ test.each(['ENVIRONMENT', 'DATABASE_URL'])('a command with %s has nothing of the
 test('variables of a mainnet, and of what is no dev stack, are never taken', () => {
   for (const change of [{ ENVIRONMENT: 'mainnet' }, { DEVNET: 'false' }, { ENVIRONMENT: '' }]) {
     runs({ ...STACK, ...change })
-    expect(given({})).toEqual({ result: { DEV_DIR: folder }, notes: [] })
+    expect(given({})).toEqual({
+      result: { DEV_DIR: folder },
+      notes: [`ENVIRONMENT is not set, and no dev stack is ready in ${folder}.`],
+    })
   }
 })
 
-test('without a stack a command has its own variables alone', () => {
+test('without the folder of a stack a command has its own variables alone', () => {
   const variables = { DEV_DIR: join(folder, 'none') }
   expect(given(variables)).toEqual({ result: variables, notes: [] })
 })
