@@ -15,6 +15,8 @@ type AddedAbi = {
   readonly binding: AbiBinding
   readonly functions: number
   readonly errors: number
+  /** The names of functions and errors that were left out. */
+  readonly leftOut: readonly string[]
 }
 
 /** The ABI reader, which is the same for all EVM networks. */
@@ -38,7 +40,7 @@ export const addAbi = async (
     readonly actor: string
   },
 ): Promise<AddedAbi> => {
-  const { items, contractName } = abiFilesOf(ctx.chains).parse(input.text)
+  const { items, contractName, leftOut } = abiFilesOf(ctx.chains).parse(input.text)
   const name = input.name ?? contractName ?? input.fallbackName
   if (name.length > NAME_LENGTH_MAX || !NAME.test(name)) {
     throw new AppError('invalid_input', `The name must be one line of 1 to ${NAME_LENGTH_MAX} characters.`)
@@ -64,7 +66,7 @@ export const addAbi = async (
     )
   }
   const functions = items.filter(({ kind }) => kind === 'function').length
-  return { name, binding, functions, errors: items.length - functions }
+  return { name, binding, functions, errors: items.length - functions, leftOut }
 }
 
 /** Removes an added ABI; later previews no longer use it. */

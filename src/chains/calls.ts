@@ -26,10 +26,17 @@ export type DeclaredAbiItem = {
 }
 
 /** Reads the JSON ABIs that operators add. Only for families with ABIs. */
+export type ParsedAbi = {
+  readonly contractName: string | null
+  readonly items: readonly DeclaredAbiItem[]
+  /** The names of functions and errors with types of their library, which no call of another program has. */
+  readonly leftOut: readonly string[]
+}
+
 export type AbiFiles = {
   readonly bytesMax: number
   /** Each signature once, with the contract's name from an artifact; null if it has none. Pure. */
-  parse(text: string): { readonly contractName: string | null; readonly items: readonly DeclaredAbiItem[] }
+  parse(text: string): ParsedAbi
 }
 
 export type DecodedCall = {

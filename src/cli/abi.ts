@@ -26,6 +26,8 @@ const add =
       const items = `${counted(added.functions, 'function')} and ${counted(added.errors, 'error')}`
       const where = whereOf(added.binding ?? { network: null, address: null })
       print(`Added ${added.name}: ${items}, for ${where}. Previews use them from now on.`)
+      if (added.leftOut.length > 0)
+        print(`Left out, as they have types of the library itself: ${added.leftOut.join(', ')}.`)
     })
   }
 

@@ -60,6 +60,33 @@ const inputsIn = (value: unknown, at: string, bounds: Bounds): readonly AbiInput
   return value.map((each: unknown, index) => inputIn(each, `${at}, parameter ${index},`, bounds))
 }
 
+const BUILT_IN = /^(?:u?int\d*|u?fixed[\dx]*|bytes\d*|bool|string|address|function|tuple)$/
+/** As solc writes the types of a library's own parameters: contracts, enums, structs and mappings, also in storage. */
+const OF_LIBRARY =
+  /^(?:mapping\(.*\)|[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)(?:\[\d*\])*(?: storage(?: pointer| ref)?)?$/
+const OWN_TYPE_LENGTH_MAX = 512
+
+const isOfLibrary = (type: string): boolean => {
+  if (type.length > OWN_TYPE_LENGTH_MAX || !OF_LIBRARY.test(type)) return false
+  return type.includes(' storage') || !BUILT_IN.test(type.replace(/\[.*$/, ''))
+}
+
+const hasTypeOfLibrary = (inputs: unknown, depth = 0): boolean =>
+  Array.isArray(inputs) &&
+  depth <= DEPTH_MAX &&
+  inputs.some(
+    (each: unknown) =>
+      isRecord(each) &&
+      typeof each.type === 'string' &&
+      (isOfLibrary(each.type) || hasTypeOfLibrary(each.components, depth + 1)),
+  )
+
+/** The name of a function or error that has types of its library; null for another item. */
+const leftOutName = (value: unknown, index: number): string | null => {
+  if (!isRecord(value) || !['function', 'error', undefined].some((kind) => kind === value.type)) return null
+  return hasTypeOfLibrary(value.inputs) ? nameIn(value.name, `item ${index}`) : null
+}
+
 /** null for an item that is neither a function nor an error. */
 const itemIn = (value: unknown, index: number): DeclaredAbiItem | null => {
   const at = `item ${index}`
@@ -95,14 +122,23 @@ const abiIn = (json: unknown): readonly unknown[] => {
 export const parseAbiFile: AbiFiles['parse'] = (text) => {
   const json = parsed(text)
   const bySignature = new Map<string, DeclaredAbiItem>()
+  const leftOut: string[] = []
   for (const [index, value] of abiIn(json).entries()) {
+    const left = leftOutName(value, index)
+    if (left !== null) {
+      leftOut.push(left)
+      continue
+    }
     const item = itemIn(value, index)
     const key = `${item?.kind} ${item?.signature}`
     if (item !== null && !bySignature.has(key)) bySignature.set(key, item)
   }
-  if (bySignature.size === 0) throw refused('The ABI must have at least one function or error.')
+  if (bySignature.size === 0) {
+    const others = leftOut.length === 0 ? '' : ' without types of its library'
+    throw refused(`The ABI must have at least one function or error${others}.`)
+  }
   const contractName = isRecord(json) ? contractNameIn(json) : null
-  return { contractName, items: [...bySignature.values()] }
+  return { contractName, items: [...bySignature.values()], leftOut }
 }
 
 const contractNameIn = ({ contractName }: JsonRecord): string | null =>

@@ -62,13 +62,15 @@ const ITEMS = [
 
 describe('an ABI from a file', () => {
   test('may be an array, or an artifact, which may name its contract', () => {
-    expect(parse(ABI)).toEqual({ contractName: null, items: ITEMS as never })
+    expect(parse(ABI)).toEqual({ contractName: null, leftOut: [], items: ITEMS as never })
     expect(parse({ abi: ABI, bytecode: { object: '0x' }, metadata: {} })).toEqual({
       contractName: null,
+      leftOut: [],
       items: ITEMS as never,
     })
     expect(parse({ _format: 'hh-sol-artifact-1', contractName: 'Door', abi: ABI })).toEqual({
       contractName: 'Door',
+      leftOut: [],
       items: ITEMS as never,
     })
   })
@@ -83,6 +85,24 @@ describe('an ABI from a file', () => {
       ['f(uint256)', 'a'],
       ['f()', undefined],
     ])
+  })
+
+  test('of a library is taken but for what has types of its own', () => {
+    // As solc 0.8 writes them: a contract, an enum, a struct in storage, a mapping, also within a tuple.
+    const own = [
+      'IUniswapV3Pool',
+      'Door.State',
+      'Door.Data storage',
+      'uint256[] storage',
+      'mapping(uint256 => bool) storage',
+      'IPool[]',
+    ]
+    const items = own.map((type, at) => ({ type: 'function', name: `own${at}`, inputs: [{ name: 'a', type }] }))
+    const within = { type: 'error', name: 'within', inputs: [{ type: 'tuple', components: [{ type: 'IPool' }] }] }
+    const { items: taken, leftOut } = parse([...items, within, ...withInputs({ type: 'uint8' })])
+    expect(taken.map(({ signature }) => signature)).toEqual(['f(uint8)'])
+    expect(leftOut).toEqual([...items.map(({ name }) => name), 'within'])
+    expect(() => parse(items)).toThrow('at least one function or error without types of its library')
   })
 
   const refused: readonly (readonly [string, string, string])[] = [
