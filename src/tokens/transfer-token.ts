@@ -31,6 +31,11 @@ export const transferToken = async (ctx: Ctx, input: TransferInput): Promise<Sub
   const recipients = input.transfers.map(({ recipient, fields }) => chain.parseAddress(recipient, fields.recipient))
   const { contract, decimals } = await assetIn(chain, { text: input.token, field: 'token' })
   const { amountEnd: end } = chain
+  const lost = recipients.indexOf(contract ?? '')
+  if (lost !== -1) {
+    const field = input.transfers[lost]?.fields.recipient
+    throw new AppError('invalid_input', `Field "${field}" must not be the contract of the token: what it gets is lost.`)
+  }
   const transfers = input.transfers.map(({ amount, fields }, index) => ({
     recipient: recipients[index] ?? '',
     amount: parseMovedAmount(amount, { field: fields.amount, decimals, end }),

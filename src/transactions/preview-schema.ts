@@ -166,6 +166,12 @@ export const PreviewResult = Type.Object(
       ),
     ),
     policy: Type.Optional(PolicyPreview),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'What is odd about it, in sentences. Absent if nothing is.',
+        examples: [['It sends tokens to their own contract, where they are lost.']],
+      }),
+    ),
   },
   {
     ...closed,

@@ -86,13 +86,25 @@ const addressesIn = (intents: readonly Intent[], previews: readonly Preview[]): 
   return [...addresses]
 }
 
+/** The place of the recipient among the arguments of EIP-20. */
+const RECIPIENT_AT: Readonly<Record<string, number>> = { transfer: 0, transferFrom: 1 }
+
+/** A movement to the contract is no sign: tokens that keep a fee make one. */
+const warningsOf = ({ to }: Intent, { decoded }: Preview, called: AddressFacts | undefined): readonly string[] => {
+  const at = RECIPIENT_AT[decoded?.functionName ?? '']
+  const isLost = called?.standard !== 'erc721' && at !== undefined && Object.values(decoded?.arguments ?? {})[at] === to
+  return isLost ? ['It sends tokens to their own contract, where they are lost.'] : []
+}
+
 const resultOf = (
   known: Known,
   { from, intent, preview }: { readonly from: string; readonly intent: Intent; readonly preview: Preview },
 ): PreviewResult => {
   const { chain, facts, displays } = known
   const called = intent.to === null ? undefined : facts.get(intent.to)
+  const warnings = warningsOf(intent, preview, called)
   return {
+    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     network: chain.network,
     from,
     to: intent.to ?? '',

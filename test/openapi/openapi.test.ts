@@ -440,7 +440,7 @@ describe('answers', () => {
     expect(fields('NftOperationResult')).toEqual(['network', 'status', 'transaction_id'])
     expect(fields('TransactionStatus')).toEqual(['contract_address', 'network', 'status', 'transaction_hash'])
     expect(fields('PreviewResult')).toEqual(
-      ['network', 'from', 'to', 'contract', 'function_name', 'arguments', 'simulation', 'policy'].sort(),
+      ['network', 'from', 'to', 'contract', 'function_name', 'arguments', 'simulation', 'policy', 'warnings'].sort(),
     )
     expect(fields('Token')).toEqual(
       [

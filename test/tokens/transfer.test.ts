@@ -45,6 +45,24 @@ test('a token is sent in whole units, and preview and activity show the same amo
   expect(await world.held(bob, token)).toBe('1.5')
 }, 60_000)
 
+test('tokens for their own contract are refused, and a preview of such a call warns', async () => {
+  const { status, json } = await world.transfer({ from: alice, token, recipient: token.toLowerCase(), amount: '1' })
+  expect([status, json.code]).toEqual([400, 'invalid_input'])
+  expect(json.error).toContain('"recipient" must not be the contract of the token')
+  const previewOf = async (recipient: Address) => {
+    const input = encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [recipient, 1n] })
+    return (
+      await world.service.post('/transactions/preview', {
+        network,
+        from: alice,
+        unsigned_transaction: { to: token, input },
+      })
+    ).json
+  }
+  expect((await previewOf(token)).warnings).toEqual(['It sends tokens to their own contract, where they are lost.'])
+  expect(await previewOf(bob)).not.toHaveProperty('warnings')
+}, 60_000)
+
 test('the coin is sent by its word', async () => {
   const before = await coinsOf(STRANGER)
   await world.succeeded(await world.transfer({ from: alice, token: 'ETH', recipient: STRANGER, amount: '0.25' }))
@@ -229,6 +247,8 @@ test('bad fields are refused with their name', async () => {
     [{ amount: '1.0000000' }, 'transfers.2.amount', 'invalid_input'],
     [{ amount: '0' }, 'transfers.2.amount', 'invalid_input'],
     [{ amount: '-1' }, 'transfers.2.amount', 'invalid_input'],
+    // In most tokens nobody can move what their own contract has.
+    [{ recipient: token.toLowerCase() }, 'transfers.2.recipient', 'invalid_input'],
     [{ recipient: '0x12' }, 'transfers.2.recipient', 'address_invalid'],
     [{ more: '1' }, 'transfers.2.more', 'invalid_input'],
   ] as const) {
