@@ -1,5 +1,5 @@
 // Simulates calls with the runtime's DryRunApi (Asset Hubs have it) and returns their events and results. A dry run takes no
-// fee and does not check the signer's nonce.
+// fee and does not check the signer's nonce. Where the fee matters, a call that burns as much comes before each call.
 //
 // Several calls run as one `utility.force_batch`, so that each sees the effects of those before it and a failure stays with its
 // call. A mark after each call separates their events: a remark of random bytes, whose hash the runtime emits.
@@ -122,7 +122,7 @@ const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainE
 }
 
 /** Simulates calls of one signer in order on the state of a block; null if the runtime cannot simulate them. */
-export const tryCalls = async (
+const tryCalls = async (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   { runtime, calls, ...trying }: Trying & { readonly runtime: Runtime; readonly calls: readonly Hex[] },
 ): Promise<readonly Trial[] | null> => {
@@ -140,6 +140,35 @@ export const tryCalls = async (
   return rpc.ask(
     converted(asked, (trial) => (trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events))),
   )
+}
+
+/**
+ * The same, where each call finds what its fee has left, as on the chain: the fee is taken before the call, and must leave the
+ * account alive (pallet_transaction_payment, FungibleAdapter). On a runtime that cannot burn coins no fee is taken.
+ * @param input.fees in planck, in the order of the calls; 0 where the signer pays none in coins.
+ */
+export const tryWithFees = async (
+  node: Pick<SubstrateNode, 'rpc'>,
+  input: Trying & { readonly runtime: Runtime; readonly calls: readonly Hex[]; readonly fees: readonly bigint[] },
+): Promise<readonly (Trial & { readonly isFeePaid: boolean })[] | null> => {
+  const { calls, fees, ...trying } = input
+  const burn = trying.runtime.calls.balances?.burn
+  const steps = calls.map((call, index) => {
+    const fee = fees[index] ?? 0n
+    return burn === undefined || fee === 0n ? [call] : [burn(fee, true).toHex(), call]
+  })
+  const trials = await tryCalls(node, { ...trying, calls: steps.flat() })
+  if (trials === null) {
+    const unpaid = await tryCalls(node, { ...trying, calls })
+    return unpaid?.map((trial) => ({ ...trial, isFeePaid: true })) ?? null
+  }
+  let at = 0
+  return steps.map(({ length }) => {
+    const [first, last = first] = trials.slice(at, at + length)
+    if (first === undefined || last === undefined) throw new Error('expected a trial of each call')
+    at += length
+    return { ...last, isFeePaid: length === 1 || first.failed === null }
+  })
 }
 
 /** A failed item of `utility.force_batch` is no reason to refuse: that call lets the other items run. */

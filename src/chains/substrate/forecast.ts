@@ -167,6 +167,9 @@ const moveAmount = ({ from }: MoveContext, ledger: Ledger, { asset, to, amount, 
 
 const NOT_RUN = 'not simulated: the network cannot run a call in advance; '
 
+export const cannotPayFee = ({ from, fee }: { readonly from: string; readonly fee: bigint }): string =>
+  `balance insufficient: ${from} cannot pay the fee of ${fee} planck`
+
 /** Forecasts one call. @returns also the ledger after it. */
 const foresee = (
   step: MoveContext,
@@ -177,7 +180,7 @@ const foresee = (
   const fail = (error: string): Foreseen => ({ success: false, error, changes: [] })
   const coins = before.amounts.get(amountKey(null, from)) ?? 0n
   if (coins - fee < before.kept) {
-    return { foreseen: fail(`balance insufficient: ${from} cannot pay the fee of ${fee} planck`), ledger: before }
+    return { foreseen: fail(cannotPayFee({ from, fee })), ledger: before }
   }
   const charged = { ...before, amounts: new Map([...before.amounts, [amountKey(null, from), coins - fee]]) }
   const error = `${NOT_RUN}only whether its fee can be paid was checked`

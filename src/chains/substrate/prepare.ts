@@ -8,6 +8,7 @@ import type { SubstrateNetworkRow } from '../networks.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { notProvided } from '../provided.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
+import { weightTooGreat } from './block-weights.ts'
 import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { refuseFailing } from './dry-run.ts'
@@ -17,7 +18,7 @@ import { type FeeInAsset, lackOf, preparedFee, readFeeInAsset } from './fee-in-a
 import { withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
-import { feeQuestion, unlessUndecodable } from './query-fee.ts'
+import { dispatchQuestion, feeQuestion, unlessUndecodable } from './query-fee.ts'
 import type { Runtime } from './runtime.ts'
 import { gasOnVoucher, gasPaidBy, type Spending, spentBy } from './spending.ts'
 import { headerQuestion } from './storage.ts'
@@ -94,6 +95,14 @@ export const feeInAssetOf = async (
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
   `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
 
+/** What an account has, in words: of coins that are frozen, how many can leave it. */
+const holdingOf = (node: SubstrateNode, { free, transferable }: Account, deposit: bigint): string => {
+  const held = free - transferable
+  if (held <= deposit)
+    return `beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, free)}`
+  return `and can move ${amountOf(node, transferable)} of its ${amountOf(node, free)}: the other ${amountOf(node, held)} are bonded, locked or frozen`
+}
+
 /** @throws balance_insufficient if less than `cost` can leave the account. */
 const refusePoor = (account: Account, cost: bigint, sentence: () => string): void => {
   if (account.transferable < cost) throw new AppError('balance_insufficient', sentence())
@@ -121,6 +130,12 @@ const refuseDust = (
   const least = amountOf(node, deposit)
   const sentence = `Token.BelowMinimum: ${intent.to} has no account yet, and a new account needs at least ${least}.`
   throw new AppError('execution_reverted', sentence)
+}
+
+/** @throws execution_reverted if no block can hold the extrinsic. */
+const refuseHeavy = (runtime: Runtime, { encoded }: { readonly encoded: Hex }): void => {
+  const reason = weightTooGreat(runtime, encoded)
+  if (reason !== null) throw new AppError('execution_reverted', `execution reverted: ${reason}.`)
 }
 
 /** If finality lags, an era that begins at the final block may already have ended. */
@@ -171,29 +186,29 @@ export const prepare = async (
       headerQuestion(),
       accountQuestion(runtime, from, blockHash),
       nextIndexQuestion(from),
-      feeQuestion(draft, blockHash),
+      dispatchQuestion(draft, blockHash),
       paid === null ? null : accountQuestion(runtime, paid, blockHash),
       payer === from ? null : accountQuestion(runtime, payer, blockHash),
     ])
   const answers = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
-  const [newest, account, next, marketFee, recipient, voucher] = answers
+  const [newest, account, next, dispatch, recipient, voucher] = answers
   refuseExpired(node, { final: head.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
-  const fee = withMargin(marketFee) + draft.tip
+  refuseHeavy(runtime, dispatch)
+  const fee = withMargin(dispatch.fee) + draft.tip
   const inAsset = await feeInAssetOf(node, { runtime, draft, fee, contract: intent.feeAsset })
   const lack = inAsset === null ? null : lackOf(inAsset)
   if (lack !== null) throw new AppError('balance_insufficient', lack)
   if (voucher !== null) {
     const cost = fee + gasOnVoucher(runtime, call)
     const sentence = () =>
-      `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, and has ${amountOf(node, voucher.free)}.`
+      `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, ${holdingOf(node, voucher, deposit)}.`
     refusePoor(voucher, cost, sentence)
   }
   const ownFee = voucher === null && inAsset === null ? fee : 0n
   const { cost, worstCost } = costOf(spentBy(runtime, call), { account, fee: ownFee })
   const what = inAsset === null ? 'this transaction and its fee' : 'this transaction'
-  const sentence = () =>
-    `${from} needs ${amountOf(node, cost)} for ${what}, beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, account.free)}.`
+  const sentence = () => `${from} needs ${amountOf(node, cost)} for ${what}, ${holdingOf(node, account, deposit)}.`
   refusePoor(account, cost, sentence)
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {

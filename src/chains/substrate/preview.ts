@@ -3,17 +3,18 @@
 
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, Movement, Preview } from '../chain.ts'
+import { weightTooGreat } from './block-weights.ts'
 import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { decodedCall, readTree } from './decode.ts'
-import { failureOf, type Trial, tryCalls } from './dry-run.ts'
+import { failureOf, type Trial, tryWithFees } from './dry-run.ts'
 import { afterFees, type FeeInAsset, lackOf } from './fee-in-asset.ts'
-import { forecast } from './forecast.ts'
+import { cannotPayFee, forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
 import { feeInAssetOf, unsignedOf, withMargin } from './prepare.ts'
-import { feeQuestion, unlessUndecodable } from './query-fee.ts'
+import { dispatchQuestion, feeQuestion, unlessUndecodable } from './query-fee.ts'
 import { type EventMovement, transfersOf } from './transfers.ts'
 
 type Context = FinalState & { readonly from: string; readonly blockHash: Hex }
@@ -34,8 +35,16 @@ const ONLY_REPLIED = 'not simulated: only the reply of the program was computed,
 
 const movementOf = ({ logIndex, extrinsic, ...movement }: EventMovement): Movement => movement
 
-/** If only an inner call fails, the effects of the other calls remain, so they are shown as changes. */
-const outcomeOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): Outcome => {
+/**
+ * If only an inner call fails, the effects of the other calls remain, so they are shown as changes. An extrinsic that cannot pay its
+ * fee is not executed.
+ */
+const outcomeOf = (
+  { row }: SubstrateNode,
+  { runtime, from }: Context,
+  { trial, fee }: { readonly trial: Trial & { readonly isFeePaid: boolean }; readonly fee: bigint },
+): Outcome => {
+  if (!trial.isFeePaid) return { success: false, error: cannotPayFee({ from, fee }), changes: [] }
   const failure = failureOf(runtime, trial)
   return {
     success: failure === null,
@@ -47,19 +56,28 @@ const outcomeOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): 
 const draftsOf = (node: SubstrateNode, context: Context, intents: readonly Intent[]) =>
   intents.map((intent) => unsignedOf(node, { ...context, intent, nonce: 0, eraBlocks: node.row.era.least }))
 
+type Bundle = { readonly intents: readonly Intent[]; readonly calls: readonly Hex[] }
+
+/**
+ * What each extrinsic takes from the signer's coins as its fee and tip (0 if a voucher pays it, or if it is paid in an asset), and
+ * why no block can hold it.
+ */
+const dispatchesOf = async (node: SubstrateNode, context: Context, { intents, calls }: Bundle) => {
+  const drafts = draftsOf(node, context, intents)
+  const infos = await node.rpc.askAll(drafts.map((draft) => dispatchQuestion(draft, context.blockHash)))
+  const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head })))
+  return infos.map(({ fee, encoded }, index) => ({
+    fee:
+      payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee + (drafts[index]?.tip ?? 0n) : 0n,
+    tooGreat: weightTooGreat(context.runtime, encoded),
+  }))
+}
+
 const withoutTrial = async (
   node: SubstrateNode,
   context: Context,
-  { intents, calls }: { readonly intents: readonly Intent[]; readonly calls: readonly Hex[] },
+  { intents, calls, fees }: Bundle & { readonly fees: readonly bigint[] },
 ): Promise<readonly Outcome[]> => {
-  const marketFees = await node.rpc.askAll(
-    draftsOf(node, context, intents).map((draft) => feeQuestion(draft, context.blockHash)),
-  )
-  const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head })))
-  // Fees that a voucher pays, or that are paid in an asset, do not come from the signer's coins.
-  const fees = marketFees.map((fee, index) =>
-    payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee : 0n,
-  )
   const foreseen = await forecast(node, { ...context, calls, fees })
   return Promise.all(
     intents.map(async (intent, index): Promise<Outcome> => {
@@ -117,11 +135,18 @@ export const previewBundle = async (
   const drafts = () => draftsOf(node, context, whole)
   const outcomes = await unlessUndecodable(node, { runtime, drafts }, async () => {
     const fees = await feesInAssets(node, context, whole)
-    const trials = await tryCalls(node, { ...context, calls })
-    const unpaid =
-      trials?.map((trial) => outcomeOf(node, context, trial)) ??
-      (await withoutTrial(node, context, { intents: whole, calls }))
-    return unpaid.map((outcome, index) => withFee(outcome, fees[index] ?? null))
+    const dispatches = await dispatchesOf(node, context, { intents: whole, calls })
+    const inCoins = dispatches.map(({ fee }) => fee)
+    const trials = await tryWithFees(node, { ...context, calls, fees: inCoins })
+    const outcomes =
+      trials?.map((trial, index) => outcomeOf(node, context, { trial, fee: inCoins[index] ?? 0n })) ??
+      (await withoutTrial(node, context, { intents: whole, calls, fees: inCoins }))
+    return outcomes.map((outcome, index) => {
+      const tooGreat = dispatches[index]?.tooGreat ?? null
+      const held =
+        tooGreat === null ? outcome : { success: false, error: `execution reverted: ${tooGreat}.`, changes: [] }
+      return withFee(held, fees[index] ?? null)
+    })
   })
   return calls.map((call, index) => {
     const [tree, outcome] = [readTree(runtime, call), outcomes[index]]

@@ -10,21 +10,29 @@ import { assemble } from './extrinsic.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { fixedWidth, fromHex, littleEndian, toHex } from './scale.ts'
+import { converted } from './storage.ts'
 
 /** A placeholder: the fee does not depend on the signature. */
 export const NO_SIGNATURE = new Uint8Array(64).fill(1)
 const U128_BYTES = 16
 
-/** Asks for the fee without the tip: the last field of RuntimeDispatchInfo, in any of its versions. */
-export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
+/** RuntimeDispatchInfo: the weight, the class, and the fee without the tip. */
+type DispatchInfo = { readonly fee: bigint; readonly encoded: Hex }
+
+/** Asks for the fee, the last field of RuntimeDispatchInfo in any of its versions, and for all of it. */
+export const dispatchQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<DispatchInfo> => {
   const raw = fromHex(assemble(unsigned, NO_SIGNATURE).raw)
   const input = toHex(Buffer.concat([raw, fixedWidth(BigInt(raw.length), 4)]))
   return question('state_call', ['TransactionPaymentApi_query_info', input, blockHash], (result) => {
     const info = bytes(result)
     if (info.length < 2 + 2 * U128_BYTES) throw new MalformedAnswer('the fee of an extrinsic')
-    return littleEndian(fromHex(info).subarray(-U128_BYTES))
+    return { fee: littleEndian(fromHex(info).subarray(-U128_BYTES)), encoded: info }
   })
 }
+
+/** Asks for the fee without the tip. */
+export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> =>
+  converted(dispatchQuestion(unsigned, blockHash), ({ fee }) => fee)
 
 /** A call without effect that every runtime can decode: System.remark. */
 export const harmlessCall = (runtime: Runtime): Hex =>

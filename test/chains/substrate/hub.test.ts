@@ -5,8 +5,10 @@ import type { Intent, Movement, RecordedMovement } from '../../../src/chains/cha
 import { polkadot } from '../../../src/chains/networks/polkadot.ts'
 import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
+import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
 import type { AppError } from '../../../src/errors.ts'
 import { isLeftOut } from '../../support/long.ts'
+import { devAccount } from '../../support/substrate.ts'
 import { type Account, livesOn, own, people } from './collections.ts'
 import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 
@@ -67,22 +69,19 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(await livesOn(hub.chain)).toMatch(/^[0-9]+$/)
   }, 60_000)
 
-  /** The movements of her address by her call. */
-  const hersIn = async (call: Call) => {
-    const { alice } = await people()
-    const [preview] = await hub.chain.preview(hers, [hub.intentOf(call)])
-    const { number } = await hub.send(call, alice)
+  /** The movements of an account's address by its call. */
+  const movesBy = async (account: Account, call: Call) => {
+    const who = own(account)
+    const [preview] = await hub.chain.preview(who, [hub.intentOf(call)])
+    const { number } = await hub.send(call, account)
     const [block] = (await hub.chain.movements({ fromBlock: number, toBlock: number })) ?? []
     const of = (moves: readonly Movement[]) =>
       moves
-        .filter(({ from, to }) => from === hers || to === hers)
-        .map(({ contract, from, to, amount }) => [
-          contract,
-          from === hers ? to : from,
-          from === hers ? -amount : amount,
-        ])
+        .filter(({ from, to }) => from === who || to === who)
+        .map(({ contract, from, to, amount }) => [contract, from === who ? to : from, from === who ? -amount : amount])
     return { foretold: of(preview?.changes ?? []), happened: of(block?.movements ?? []) }
   }
+  const hersIn = async (call: Call) => movesBy((await people()).alice, call)
 
   test('a swap is reported on both sides, and the preview shows the same', async () => {
     const coin = { parents: 1, interior: 'Here' }
@@ -110,6 +109,104 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     ])
     expect(back.foretold).toEqual(back.happened)
   }, 60_000)
+
+  describe('what moves all that the fee leaves is foretold without the fee', () => {
+    const DEPOSIT = 10n ** 8n
+    const fresh = async (name: Parameters<typeof devAccount>[0]): Promise<Account> => {
+      const account = await devAccount(name)
+      await hub.local.fund(own(account), UNIT)
+      await hub.local.newBlock()
+      return account
+    }
+
+    test.each([false, true])(
+      'transfer_all, which keeps the account alive: %p',
+      async (keepAlive) => {
+        const charlie = await fresh('Charlie')
+        const { foretold, happened } = await movesBy(charlie, hub.call('balances', 'transferAll', hers, keepAlive))
+        expect(happened).toEqual([[null, hers, expect.any(BigInt)]])
+        expect(happened[0]?.[2]).toBeGreaterThan(-UNIT)
+        expect(foretold).toEqual(happened)
+      },
+      60_000,
+    )
+
+    test('a transfer that leaves dust', async () => {
+      const dave = await fresh('Dave')
+      const most = UNIT - DEPOSIT - DEPOSIT / 2n
+      const { foretold, happened } = await movesBy(dave, hub.call('balances', 'transferAllowDeath', hers, most))
+      expect(happened).toEqual([
+        [null, polkadot.nobody, expect.any(BigInt)],
+        [null, hers, -most],
+      ])
+      expect(foretold).toEqual(happened)
+    }, 60_000)
+
+    test('in a bundle, and a fee that cannot be paid', async () => {
+      const eve = await fresh('Eve')
+      const all = hub.intentOf(hub.call('balances', 'transferAll', hers, false))
+      const [remark, moved, broke] = await hub.chain.preview(own(eve), [
+        hub.intentOf(hub.call('system', 'remarkWithEvent', '0x01')),
+        all,
+        all,
+      ])
+      expect(remark).toMatchObject({ success: true, changes: [] })
+      expect(moved?.success).toBe(true)
+      const [{ amount = 0n } = {}] = moved?.changes ?? []
+      const [alone] = await hub.chain.preview(own(eve), [all])
+      // The remark costs a fee too.
+      expect(amount).toBeLessThan(alone?.changes?.[0]?.amount ?? 0n)
+      expect(broke).toMatchObject({ success: false, error: expect.stringMatching(/^balance insufficient: .* fee /) })
+    }, 60_000)
+  })
+
+  test('a refusal says how much of a frozen balance can be moved', async () => {
+    const ferdie = own(await devAccount('Ferdie'))
+    const type = hub.runtime.storage.system?.account?.meta.type.asMap.value
+    if (type === undefined) throw new Error('no System.Account')
+    const { registry } = hub.runtime
+    const account = { providers: 1, data: { free: 10n * UNIT, frozen: 9n * UNIT } }
+    const value = registry.createType(registry.createLookupType(type), account).toHex()
+    await hub.local.rpc('dev_setStorage', [[[storageKey(hub.runtime, 'system', 'account', [ferdie]), value]]])
+    await hub.local.newBlock()
+    const refused = hub.chain.prepare(coins(NEW, 2n * UNIT), ferdie, { pending: async () => [] })
+    await expect(refused).rejects.toMatchObject({
+      code: 'balance_insufficient',
+      message: expect.stringMatching(
+        /^\S+ needs 2\.\d+ DOT for this transaction and its fee, and can move 1 DOT of its 10 DOT: the other 9 DOT are bonded, locked or frozen\.$/,
+      ),
+    })
+  }, 60_000)
+
+  describe('a call whose weight no block holds', () => {
+    /** Each of them may remove a thousand accounts. */
+    const heavy = () =>
+      hub.call(
+        'utility',
+        'forceBatch',
+        Array.from({ length: 40 }, () => hub.call('assets', 'destroyAccounts', 7)),
+      )
+
+    test('is refused before it is sent, and the preview says so', async () => {
+      const { alice } = await people()
+      const intent = hub.intentOf(heavy())
+      const reason =
+        /^execution reverted: no block holds this call: \S.* % of what a block allows for one\. Split it\.$/
+      await expect(hub.chain.prepare(intent, hers, { pending: async () => [] })).rejects.toMatchObject({
+        code: 'execution_reverted',
+        message: expect.stringMatching(reason),
+      })
+      const [preview] = await hub.chain.preview(hers, [intent])
+      expect(preview).toMatchObject({ success: false, error: expect.stringMatching(reason), changes: [] })
+      // The node says the same of what was only filled in.
+      const unsigned = await hub.chain.fill(intent, hers, { nonce: async ({ pendingCount }) => pendingCount })
+      const signed = hub.chain.assemble(unsigned, alice.sign(bytesToSign('substrate', hub.chain.payloadOf(unsigned))))
+      expect(await hub.chain.broadcast(signed.raw)).toMatchObject({
+        kind: 'rejected',
+        reason: expect.stringContaining('block limits'),
+      })
+    }, 60_000)
+  })
 
   test('changes by governance are reported, and a reserved deposit is not', async () => {
     const { coin } = await hub.chain.balances({ address: hers, contracts: [] })
