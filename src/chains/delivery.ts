@@ -42,6 +42,8 @@ export type Delivery = {
    */
   broadcast(raw: Hex): Promise<BroadcastOutcome>
   status(hash: Hex): Promise<HashStatus>
+  /** Why a mined transaction failed, if a replay shows it; null if not. For networks whose status has no reason. */
+  failureReason(hash: Hex): Promise<string | null>
   /**
    * The status of many hashes, in bounded batches. Some families find a hash only in a given block: pass the block in which
    * it was seen.

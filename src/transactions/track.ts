@@ -40,17 +40,18 @@ import { agreedResults, hasSucceeded, isFinalForAll, judgeFinal } from './second
 type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
 
 /**
- * How a mined execution failed, or null. For an eoa wallet the receipt decides. For a contract wallet its own event decides,
+ * How a mined execution failed, or null. For an eoa wallet the receipt decides, and the reason comes from a replay. For a contract wallet its own event decides,
  * and the reason comes from simulating its calls.
  */
 const failureOf = async (
-  { contractWallets }: Pick<Chain, 'contractWallets'>,
+  { contractWallets, failureReason }: Pick<Chain, 'contractWallets' | 'failureReason'>,
   { row, status }: { readonly row: UnsettledRow; readonly status: Extract<HashStatus, { kind: 'mined' }> },
 ): Promise<Failure> => {
   const { kind, contractWallet: address, input } = row
   if (hasSucceeded(row, status)) return null
   if (address === null || kind === 'deployment' || contractWallets === null) {
-    return { code: 'execution_reverted', reason: status.reason }
+    const reason = status.reason ?? (isHex(row.hash) ? await failureReason(row.hash) : null)
+    return { code: 'execution_reverted', reason }
   }
   const wallet = { address, owner: row.signerAddress }
   if (status.success) {

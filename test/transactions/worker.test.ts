@@ -311,6 +311,9 @@ describe('a chain with reorganisations and failures', () => {
     await startWorker()
     const settled = (await service.settled(id)).json
     expect(settled).toMatchObject({ status: 'failed', code: 'execution_reverted', contract_address: null })
+    expect(settled.error).toStartWith(
+      'The transaction was mined, and its execution reverted: execution reverted: ERC20InsufficientAllowance(',
+    )
     expect(settled.transaction_hash).toMatch(/^0x[0-9a-f]{64}$/)
     const query = { network, transaction_hash: settled.transaction_hash }
     expect((await service.get('/transactions/status-by-hash', query)).json.status).toBe('failed')

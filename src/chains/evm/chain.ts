@@ -28,6 +28,7 @@ import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } f
 import { createNodelessEvmChain } from './nodeless.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
+import { readFailureReason } from './replay.ts'
 import { createContractWallets } from './safe/safe.ts'
 import { readStatus, readStatuses } from './status.ts'
 import { createTokens } from './tokens.ts'
@@ -102,6 +103,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     verifyMessage: (signed) => verifyMessage(certain, signed),
     broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => readStatus(certain, hash),
+    failureReason: (hash) => readFailureReason({ ...asked, rpc: certain }, hash),
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle({ ...asked, row, facts: sureFacts }, { from, intents }),
     calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),

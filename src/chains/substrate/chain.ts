@@ -134,6 +134,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     names: null,
     broadcast: (raw) => deliver(node.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => findStatus(certain, { hash, search }),
+    failureReason: async () => null,
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
     // With a recipient it is a plain transfer or a message to a program; without one it is a SCALE-encoded call.

@@ -1,5 +1,5 @@
-import { expect, test } from 'bun:test'
-import { getAddress, type Hex, parseGwei } from 'viem'
+import { describe, expect, test } from 'bun:test'
+import { encodeFunctionData, getAddress, type Hex, parseGwei } from 'viem'
 import type { Chain } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
@@ -55,6 +55,45 @@ test('a creation has its contract address, and a failed transaction is failed', 
   const failed = await node.walletClient.sendTransaction({ data: refusing, gas: 200_000n })
   await node.receiptOf(failed)
   expect(await chain.status(failed)).toMatchObject({ kind: 'mined', success: false })
+})
+
+describe('the reason of a failed transaction', () => {
+  const failing = async () => {
+    const { abi, bytecode } = oddContract('Failing')
+    const { contractAddress } = await node.receiptOf(await node.walletClient.deployContract({ abi, bytecode }))
+    return node.walletClient.sendTransaction({
+      to: contractAddress ?? other,
+      data: encodeFunctionData({ abi, functionName: 'text' }),
+      gas: 200_000n,
+    })
+  }
+
+  test('is that of a replay at its block', async () => {
+    const hash = await failing()
+    const { status } = await node.receiptOf(hash)
+    expect(status).toBe('reverted')
+    await node.mine(3)
+    expect(await chain.failureReason(hash)).toBe('execution reverted: no way')
+    const without = await node.walletClient.sendTransaction({ to: other, value: 1n })
+    expect(await chain.failureReason(without)).toStartWith('its call alone succeeds')
+    expect(await chain.failureReason(`0x${'12'.repeat(32)}`)).toBeNull()
+  })
+
+  test('is said to be lost with the state of a node, and is none from a node that does not answer', async () => {
+    const hash = await failing()
+    await node.receiptOf(hash)
+    const refusing = (message: string) =>
+      startFakeNode({
+        behind: node.rpcUrl,
+        behaviour: ({ method }) => (method === 'eth_call' ? { error: { code: -32000, message } } : undefined),
+      })
+    const pruned = refusing('missing trie node 1234 (path ) state 0x12 is not available')
+    expect(await chainAt(pruned.rpcUrl).failureReason(hash)).toBe(
+      'the node no longer has the state that would show why',
+    )
+    pruned.stop()
+    expect(await chainAt('http://127.0.0.1:1').failureReason(hash)).toBeNull()
+  })
 })
 
 test('takes one round trip', async () => {

@@ -1,0 +1,63 @@
+// Why a mined transaction failed. A receipt does not say it, so the transaction's call is made again: on the state before its block,
+// and, if that succeeds, on the state after it. Both lack the earlier transactions of the block, or have later ones too.
+
+import type { Hex } from '../chain.ts'
+import { NodeUnavailable, question } from '../node/rpc.ts'
+import { bytes, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
+import { checksum } from './address.ts'
+import { transactionObject } from './call.ts'
+import { describeFailures, type Failed, failedBy } from './failures.ts'
+import type { NodeContext } from './limits.ts'
+import { isBlockMissing, isExecutionFailure, isRevert, isStateMissing } from './node-errors.ts'
+
+const STATE_GONE = 'the node no longer has the state that would show why'
+const SUCCEEDS =
+  'its call alone succeeds on the states before and after its block, so it depended on others in the block'
+
+const parseMined = (value: unknown) => {
+  const transaction = record(value)
+  const to = nullable(rawAddress)(transaction.to)
+  return {
+    from: rawAddress(transaction.from),
+    call: {
+      to: to && checksum(to),
+      value: quantity(transaction.value),
+      input: bytes(transaction.input),
+      gasLimit: quantity(transaction.gas),
+    },
+    blockNumber: nullable(quantity)(transaction.blockNumber ?? null),
+  }
+}
+
+type Mined = ReturnType<typeof parseMined>
+
+const failureAt = async (
+  { rpc }: NodeContext,
+  { from, call }: Mined,
+  blockNumber: bigint,
+): Promise<Failed | 'succeeds' | 'state_gone'> => {
+  const answer = await rpc.try(question('eth_call', [transactionObject(from, call), toQuantity(blockNumber)], bytes))
+  if (answer.ok) return 'succeeds'
+  if (isRevert(answer.error)) return failedBy(answer.error)
+  if (isStateMissing(answer.error) || isBlockMissing(answer.error)) return 'state_gone'
+  if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
+  return failedBy(answer.error)
+}
+
+/** See `Delivery.failureReason`. */
+export const readFailureReason = async (context: NodeContext, hash: Hex): Promise<string | null> => {
+  try {
+    const mined = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseMined)))
+    if (mined === null || mined.blockNumber === null || mined.blockNumber === 0n) return null
+    const before = await failureAt(context, mined, mined.blockNumber - 1n)
+    const found = before === 'succeeds' ? await failureAt(context, mined, mined.blockNumber) : before
+    if (found === 'state_gone') return STATE_GONE
+    if (found === 'succeeds') return SUCCEEDS
+    const [reason] = await describeFailures(context, [{ to: mined.call.to, failed: found }])
+    return reason ?? found.failure
+  } catch (error) {
+    // A result must not wait for its reason.
+    if (error instanceof NodeUnavailable) return null
+    throw error
+  }
+}
