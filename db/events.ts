@@ -250,6 +250,7 @@ const MOVEMENTS = [
       contract_address: 'movement.contract',
       token_id: 'movement.token_id::text',
       raw_amount: 'movement.amount::text',
+      counterparty: 'movement.counterparty',
     }),
   }),
   movementTrigger({

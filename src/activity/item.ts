@@ -9,7 +9,10 @@ export type Activity = {
   readonly movement: Pick<
     MovementRow,
     'id' | 'network' | 'at' | 'address' | 'direction' | 'contract' | 'tokenId' | 'amount' | 'transactionHash'
-  >
+  > & {
+    /** The other end; null if an event does not say it. */
+    readonly counterparty: MovementRow['counterparty'] | null
+  }
   /** The address of the token's or the collection's contract; null for the native coin. */
   readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'> | null
   /** How a token list shows the contract's tokens. */
@@ -18,13 +21,15 @@ export type Activity = {
 
 /** An activity as callers see it. Pure. */
 export const itemOf = (chain: CoinOfNetwork, { movement, facts, display }: Activity): WalletActivityItem => {
-  const { network, contract, tokenId, direction } = movement
+  const { network, contract, tokenId, direction, address, counterparty } = movement
+  const [from, to] = direction === 'in' ? [counterparty, address] : [address, counterparty]
   const shown = {
     uuid: movement.id,
     network,
     timestamp: movement.at.toISOString(),
     wallet_address: movement.address,
     transaction_hash: movement.transactionHash,
+    ...(from === null || to === null ? {} : { from, to }),
   }
   const isCoin = contract === null || facts === null
   if (isCoin || tokenId === null) {

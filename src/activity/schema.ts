@@ -41,6 +41,12 @@ export const WalletActivityItem = Type.Object(
       description: 'The transaction that did it; on Substrate networks the block if the runtime did it by itself.',
       examples: ['0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'],
     }),
+    from: Type.Optional(
+      AddressField(
+        'Who had it before; the zero address for a mint. An event of a token can name any address: whoever sent the transaction may be another.',
+      ),
+    ),
+    to: Type.Optional(AddressField('Who has it now; the zero address for a burn.')),
     metadata: Type.Object(
       {
         amount: Type.String({ description: 'How much moved, without a sign, in whole coins.', examples: ['1.5'] }),

@@ -20,6 +20,8 @@ type Moved = Omit<WalletActivityItem, 'metadata' | 'token'> & {
   readonly contract_address: string | null
   readonly token_id: string | null
   readonly raw_amount: string
+  /** Absent in events that an earlier version wrote. */
+  readonly counterparty?: string
 }
 
 const UNREAD = { name: '', symbol: '', decimals: null } as const
@@ -49,6 +51,7 @@ const readItems = async (
         network: each.network,
         at: new Date(each.timestamp),
         address: each.wallet_address,
+        counterparty: each.counterparty ?? null,
         direction: type.startsWith('receive') ? 'in' : 'out',
         contract,
         tokenId: token_id === null ? null : BigInt(token_id),

@@ -10,6 +10,7 @@ const activity = (movement: Partial<Activity['movement']>, decimals: number): Ac
     id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',
     network: 'Base',
     address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    counterparty: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
     direction: 'in',
     contract: '0x5FbDB2315678afecb367f032d93F642f64180aa3',
     tokenId: null,
@@ -39,6 +40,13 @@ test('each direction of each kind has its type', () => {
     [null, 1n].map((tokenId) => itemOf(base, activity({ direction, tokenId }, 0)).type),
   )
   expect(types).toEqual(['receive_token', 'receive_nft', 'send_token', 'send_nft'])
+})
+
+test('names both ends, if the other one is known', () => {
+  const [wallet, other] = ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266']
+  expect(itemOf(base, activity({}, 0))).toMatchObject({ from: other, to: wallet })
+  expect(itemOf(base, activity({ direction: 'out' }, 0))).toMatchObject({ from: wallet, to: other })
+  expect(itemOf(base, activity({ counterparty: null }, 0))).not.toHaveProperty('from')
 })
 
 test('a token list sets how a token is displayed, but not how its amount is computed', () => {

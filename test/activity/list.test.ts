@@ -48,6 +48,8 @@ describe('an item', () => {
       network: 'Ethereum',
       timestamp: new Date(Number(timestamp) * 1000).toISOString(),
       transaction_hash: transactionHash,
+      from: alice.address,
+      to: bob.address,
       metadata: { amount: '1.5' },
       token: nativeToken(world.worker.chains.of('Ethereum')),
     } as const

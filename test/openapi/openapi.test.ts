@@ -456,7 +456,18 @@ describe('answers', () => {
       ].sort(),
     )
     expect(fields('WalletActivityItem')).toEqual(
-      ['uuid', 'network', 'type', 'timestamp', 'wallet_address', 'transaction_hash', 'metadata', 'token'].sort(),
+      [
+        'uuid',
+        'network',
+        'type',
+        'timestamp',
+        'wallet_address',
+        'transaction_hash',
+        'from',
+        'to',
+        'metadata',
+        'token',
+      ].sort(),
     )
   })
 })
