@@ -2206,6 +2206,13 @@ export type components = {
                 };
             } | null;
             policy?: components["schemas"]["PolicyPreview"];
+            /**
+             * @description What is odd about it, in sentences. Absent if nothing is.
+             * @example [
+             *       "It sends tokens to their own contract, where they are lost."
+             *     ]
+             */
+            warnings?: string[];
         };
         /**
          * PreviewBundle
@@ -4740,6 +4747,16 @@ export type components = {
              * @example 0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b
              */
             transaction_hash: string;
+            /**
+             * @description Who had it before; the zero address for a mint. An event of a token can name any address: whoever sent the transaction may be another.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            from?: string;
+            /**
+             * @description Who has it now; the zero address for a burn.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            to?: string;
             metadata: {
                 /**
                  * @description How much moved, without a sign, in whole coins.
