@@ -6,6 +6,7 @@ import { type EvmWallet, readQuantity, signerFields, unsignedOf } from './evm-wa
 import type { InputOf } from './operation.ts'
 import { INVALID_PARAMS, isObject, ProviderError } from './provider-error.ts'
 import { readChainId, refuseUnknown } from './provider-parameters.ts'
+import { sendOnce } from './send.ts'
 import { type Batch, type BatchStorage, createChosenIds, formatBatch, parseBatch } from './sent-batches.ts'
 import type { TransactionStatus } from './wait-for.ts'
 
@@ -108,9 +109,9 @@ type Sending = {
 
 /** One transaction of a contract wallet. */
 const sendTogether = async ({ wallet, calls, key }: Sending): Promise<readonly string[]> => {
-  const options = key === undefined ? {} : { idempotencyKey: key }
   const input = { ...(await signerFields(wallet)), unsigned_transactions: [...calls] }
-  return [(await wallet.client.transactions.batchSignAndSend(input, options)).transaction_id]
+  const { transactions } = wallet.client
+  return [(await sendOnce((options) => transactions.batchSignAndSend(input, options), { key })).transaction_id]
 }
 
 /** A transaction for each, without waiting for blocks, until one is refused. */
@@ -119,10 +120,12 @@ const sendInTurn = async ({ wallet, calls, key }: Sending): Promise<readonly str
   const fields = await signerFields(wallet)
   const sent: string[] = []
   for (const [index, unsigned_transaction] of calls.entries()) {
-    const options = key === undefined ? {} : { idempotencyKey: index === 0 ? key : `${key}.${index}` }
+    const own = index === 0 ? key : key && `${key}.${index}`
     try {
       const input = { ...fields, unsigned_transaction }
-      sent.push((await wallet.client.transactions.signAndSend(input, options)).transaction_id)
+      const { transactions } = wallet.client
+      const once = await sendOnce((options) => transactions.signAndSend(input, options), { key: own })
+      sent.push(once.transaction_id)
     } catch (error) {
       // What was sent stays sent, so the app needs an id by which it can follow it.
       if (index === 0 || isMismatch(error)) throw error

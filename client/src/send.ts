@@ -19,6 +19,13 @@ const isJudged = (error: unknown): boolean =>
   error instanceof TransactionFailedError ||
   (error instanceof StrongroomError && (error.status === 400 || error.code === 'policy_denied'))
 
+/** Sends until the answer is there; what is sent must be the same each time. */
+export const sendOnce = <Sent>(
+  send: (options: { readonly idempotencyKey: string }) => Promise<Sent>,
+  { key = crypto.randomUUID(), sendMs = SEND_MS }: { readonly key?: string | undefined; readonly sendMs?: number } = {},
+): Promise<Sent> =>
+  untilAnswered(() => send({ idempotencyKey: key }), { deadline: Date.now() + sendMs, isWaitedOut: isLost })
+
 type Request = { readonly unsigned_transaction: ReturnType<typeof unsignedOf>; readonly idempotencyKey: string }
 
 /**
@@ -52,9 +59,11 @@ export const createSender = ({
     const { unsigned_transaction, idempotencyKey } = request
     let sent: { readonly transaction_id: string } | null = null
     try {
-      const send = () => client.transactions.signAndSend({ ...fields, unsigned_transaction }, { idempotencyKey })
-      const patience = { deadline: Date.now() + sendMs, isWaitedOut: isLost }
-      const { transaction_id } = await untilAnswered(send, patience)
+      const body = { ...fields, unsigned_transaction }
+      const { transaction_id } = await sendOnce((options) => client.transactions.signAndSend(body, options), {
+        key: idempotencyKey,
+        sendMs,
+      })
       sent = { transaction_id }
       const options = { until: 'broadcast', ...(waitMs === undefined ? {} : { timeoutMs: waitMs }) } as const
       return (await client.waitFor(transaction_id, options)).transaction_hash

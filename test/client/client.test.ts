@@ -296,6 +296,19 @@ describe('an answer that is not of the service', () => {
     expect(seen).toEqual(always(true))
   })
 
+  test('does not send the calls of a batch twice', async () => {
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      const { wallet, to, isPaidOnce } = await sending({ client, gateway })
+      gateway.lose({ loss, path: '/transactions/sign-and-send', times: 4 })
+      const chains = { [chain.chainId]: { network, rpcUrl: chain.rpcUrl } }
+      const chainId = `0x${chain.chainId.toString(16)}`
+      const batch = { version: '2.0.0', chainId, atomicRequired: false, calls: [pay(to)] }
+      await createProvider({ ...wallet, chains }).request({ method: 'wallet_sendCalls', params: [batch] })
+      return until(isPaidOnce)
+    })
+    expect(seen).toEqual(always(true))
+  })
+
   test.each([
     ['/transactions/sign-and-send', 'idempotency_key'],
     ['/transactions/status-by-id', 'transaction_id'],
