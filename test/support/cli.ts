@@ -31,10 +31,10 @@ export const runCli = async (args: readonly string[], variables: Variables, inpu
   return { exitCode, output: out.text(), errors: err.text() }
 }
 
-/** Starts an operator's command as a process. */
+/** Starts an operator's command as a process. A developer's own stack, which may run here, is nothing to it. */
 export const startCli = (args: readonly string[], variables: Variables, input: Input = '') =>
   Bun.spawn(['bun', '--no-env-file', programPath('src/cli/main'), ...args], {
-    env: { PATH: process.env.PATH ?? '', ...variables },
+    env: { PATH: process.env.PATH ?? '', DEV_DIR: '/nonexistent', ...variables },
     stdin: Buffer.from(input),
     stdout: 'pipe',
     stderr: 'pipe',
