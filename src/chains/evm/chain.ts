@@ -59,6 +59,12 @@ const nftTransfers =
     return transferNftIntent(request, known.get(request.contract))
   }
 
+const patienceOf = ({ climbAfterSeconds, expireAfterSeconds, stalledAfterSeconds }: EvmNetworkRow) => ({
+  climbAfterSeconds,
+  expireAfterSeconds,
+  stalledAfterSeconds,
+})
+
 /** Creates the chain. It connects to the node at the first request. */
 export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain => {
   const { network, chainId, coinContract, maxFeePerGasCapWei: ceilingWei } = row
@@ -75,11 +81,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     depth: { confirmations: row.confirmations, final: row.finalDepth },
     wholeBackfillBlocks: row.wholeBackfillBlocks,
     pollIntervalMs: row.pollIntervalMs,
-    patience: {
-      climbAfterSeconds: row.climbAfterSeconds,
-      expireAfterSeconds: row.expireAfterSeconds,
-      stalledAfterSeconds: row.stalledAfterSeconds,
-    },
+    patience: patienceOf(row),
     checkedPercent: CHECKED_PERCENT,
     complete: (intent) => complete(row, intent),
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
