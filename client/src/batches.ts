@@ -83,7 +83,7 @@ const readId = ({ id }: Fields): string | undefined => {
   throw new ProviderError(INVALID_PARAMS, 'Field "id" must be a text of at most 4096 bytes.')
 }
 
-/** What became of a batch, by those of its transactions that were sent. */
+/** The status of a batch, by those of its transactions that were sent. */
 const statusCode = (transactions: readonly TransactionStatus[], { count }: Batch): number => {
   const has = (status: TransactionStatus['status']) => transactions.some((each) => each.status === status)
   if (transactions.some(({ status }) => status !== 'success' && status !== 'failed')) return PENDING

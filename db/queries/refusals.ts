@@ -9,7 +9,7 @@ const UNPAYABLE = 'insufficient_funds: '
 export const writeRefusal = ({ refusal, reason }: { readonly refusal: Refusal; readonly reason: string }): string =>
   `rejected_${refusal}: ${reason}`
 
-/** null for no error, and for one that is no refusal for good. */
+/** null without an error, and for an error after which the node may still accept it. */
 export const readRefusal = (lastError: string | null): Refusal | null =>
   REFUSALS.find((refusal) => lastError?.startsWith(writeRefusal({ refusal, reason: '' })) === true) ?? null
 

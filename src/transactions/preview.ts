@@ -89,7 +89,7 @@ const addressesIn = (intents: readonly Intent[], previews: readonly Preview[]): 
 /** The place of the recipient among the arguments of EIP-20. */
 const RECIPIENT_AT: Readonly<Record<string, number>> = { transfer: 0, transferFrom: 1 }
 
-/** A movement to the contract is no sign: tokens that keep a fee make one. */
+/** Read from the arguments: tokens that keep a fee also move coins to themselves. */
 const warningsOf = ({ to }: Intent, { decoded }: Preview, called: AddressFacts | undefined): readonly string[] => {
   const at = RECIPIENT_AT[decoded?.functionName ?? '']
   const isLost = called?.standard !== 'erc721' && at !== undefined && Object.values(decoded?.arguments ?? {})[at] === to

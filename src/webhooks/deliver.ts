@@ -125,7 +125,7 @@ const count = (ctx: DeliverCtx, outcomes: readonly Answered[]): void => {
   for (const { answer } of outcomes) ctx.metrics.webhooks.inc({ outcome: answer.failure ?? 'delivered' })
 }
 
-/** Writes what became of deliveries of one endpoint, in the order given. */
+/** Records the outcomes of deliveries of one endpoint, in the order given. */
 export const recordOutcomes = async (ctx: DeliverCtx, outcomes: readonly Answered[]): Promise<void> => {
   if (outcomes.length === 0) return
   await ctx.db.transaction(async (tx) => {
@@ -180,7 +180,7 @@ const lease = async (
 }
 
 /**
- * Writes what became of deliveries of one endpoint, in the order given, and leases what is due then.
+ * Records the outcomes of deliveries of one endpoint, in the order given, and leases what is due then.
  * @param input.atOnce how many more this process would send.
  */
 export const recordAndLease = async (

@@ -37,7 +37,7 @@ export type Call = {
 
 export type Wire = <Answer>(path: string, call?: Call) => Promise<Answer>
 
-/** What an answer says that is no success. Its form tells whether it is the service's, as gateways answer with JSON too. */
+/** The error of a failed answer. Its form tells whether the service or a gateway wrote it, as gateways answer with JSON too. */
 const failureOf = (response: Response, answer: unknown): Refused | Unreachable => {
   const { code, error } = Object(answer)
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
