@@ -320,11 +320,8 @@ describe('what comes from outside', () => {
       metadata: { amount: '2.5' },
       token: { contract_address: token.address, symbol: 'USD', decimals: 6 },
     })
-    for (const item of items) {
-      expect(Object.keys(item).sort()).toEqual(
-        ['uuid', 'network', 'type', 'timestamp', 'wallet_address', 'transaction_hash', 'metadata', 'token'].sort(),
-      )
-    }
+    const fields = ['uuid', 'network', 'type', 'timestamp', 'wallet_address', 'transaction_hash', 'metadata', 'token']
+    for (const item of items) expect(Object.keys(item).sort()).toEqual([...fields, 'from', 'to'].sort())
   })
 
   test("another project's address is refused like an unknown one", async () => {

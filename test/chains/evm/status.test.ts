@@ -75,6 +75,7 @@ describe('the reason of a failed transaction', () => {
     await node.mine(3)
     expect(await chain.failureReason(hash)).toBe('execution reverted: no way')
     const without = await node.walletClient.sendTransaction({ to: other, value: 1n })
+    await node.receiptOf(without)
     expect(await chain.failureReason(without)).toStartWith('its call alone succeeds')
     expect(await chain.failureReason(`0x${'12'.repeat(32)}`)).toBeNull()
   })
