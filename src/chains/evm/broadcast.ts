@@ -8,7 +8,7 @@ import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
 import { cleanText } from '../text.ts'
-import { isKnown, isRevert, type Pattern } from './node-errors.ts'
+import { isKnown, mayQuoteContract, type Pattern } from './node-errors.ts'
 
 const REASON_LIMIT = 200
 
@@ -94,7 +94,7 @@ const REFUSED: Readonly<Partial<Record<Refusal, readonly Pattern[]>>> = {
 }
 
 const refusalIn = (error: Pick<RpcError, 'code' | 'message' | 'data'>, said: string): Refusal | null => {
-  if (isRevert(error)) return 'reverts'
+  if (mayQuoteContract(error)) return 'reverts'
   return REFUSALS.find((refusal) => isKnown(REFUSED[refusal] ?? [], said)) ?? null
 }
 
@@ -102,7 +102,7 @@ const refusalIn = (error: Pick<RpcError, 'code' | 'message' | 'data'>, said: str
 export const classifyRefusal = (error: Pick<RpcError, 'code' | 'message' | 'data'>): BroadcastOutcome => {
   // nethermind before 1.36 puts the reason into `data` and a general text into `message`.
   const said = typeof error.data === 'string' ? `${error.message} ${error.data}` : error.message
-  const kind = isRevert(error) ? undefined : KINDS.find((each) => isKnown(PATTERNS[each], said))
+  const kind = mayQuoteContract(error) ? undefined : KINDS.find((each) => isKnown(PATTERNS[each], said))
   const reason = cleanText(said, REASON_LIMIT)
   switch (kind) {
     case 'accepted':

@@ -141,8 +141,16 @@ export const isRevert = (error: Pick<RpcError, 'code' | 'message' | 'data'>): bo
   (typeof error.data === 'string' && error.data.startsWith('Reverted')) ||
   (revertData(error) ?? '0x') !== '0x'
 
+/**
+ * Whether the message may have the words of a contract. zkSync gives every refusal the code of a revert, and `0x` where no contract
+ * returned anything (zksync-era core/node/api_server, SubmitTransactionError): that message is the node's own.
+ */
+export const mayQuoteContract = (error: Pick<RpcError, 'code' | 'message' | 'data'>): boolean =>
+  isRevert(error) && (error.data !== '0x' || isKnown(REVERTED, error.message))
+
 /** Whether the node says this of itself. */
-const says = (error: RpcError, table: readonly Pattern[]): boolean => !isRevert(error) && isKnown(table, error.message)
+const says = (error: RpcError, table: readonly Pattern[]): boolean =>
+  !mayQuoteContract(error) && isKnown(table, error.message)
 
 /** The node does not have the method, or the provider's plan does not include it. */
 export const isMethodMissing = (error: RpcError): boolean =>

@@ -152,6 +152,18 @@ test('a reason is one line of limited length', () => {
   expect(outcome.reason).not.toContain('\n')
 })
 
+test('a node that answers each refusal with the code of a revert, and no bytes of a contract, speaks for itself', () => {
+  // zksync-era core/node/api_server: SubmitTransactionError has the code 3, and in `data` what a call returned.
+  const told = (message: string) => classifyRefusal({ code: 3, message, data: '0x' })
+  expect(told('nonce too low. allowed nonce range: 5 - 55, actual: 3')).toEqual({ kind: 'nonce_too_low' })
+  expect(told('known transaction. transaction with hash 0x1d is already in the system')).toEqual({ kind: 'accepted' })
+  expect(told('insufficient funds for gas + value. balance: 1, fee: 2, value: 3')).toMatchObject({
+    kind: 'insufficient_funds',
+  })
+  expect(told('no such words')).toMatchObject({ kind: 'unknown' })
+  expect(told('execution reverted: nonce too low')).toMatchObject({ kind: 'rejected', refusal: 'reverts' })
+})
+
 test('the words of a contract, which some nodes run before they accept, are a refusal and nothing else', () => {
   for (const words of ['already known', 'nonce too low', 'insufficient funds', 'underpriced']) {
     const reason = `execution reverted: ${words}`

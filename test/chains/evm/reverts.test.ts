@@ -238,6 +238,12 @@ test.each(tellings)('the words of a contract are not taken for those of the node
   }
 })
 
+test('the code of a revert without any bytes of a contract hides no words of the node', () => {
+  // zksync-era core/node/api_server: SubmitTransactionError
+  expect(isNoFunds(error('insufficient funds for gas + value. balance: 1, fee: 2, value: 3', 3, '0x'))).toBe(true)
+  expect(isNoFunds(error('execution reverted: insufficient funds', 3, '0x'))).toBe(false)
+})
+
 test('the words of a node are not a revert', () => {
   expect(isRevert(error('insufficient funds for transfer'))).toBe(false)
   expect(isRevert(error('execution aborted (timeout = 5s)', -32000, '0x'))).toBe(false)
