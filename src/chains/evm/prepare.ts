@@ -106,8 +106,7 @@ const gasLimitFor = async (
 ): Promise<bigint> => {
   const wanted = withMargin(needed, percent)
   const asked = blockGasLimitQuestion(wanted)
-  if (asked === null) return wanted
-  const blockGasLimit = await rpc.ask(asked)
+  const blockGasLimit = asked === null ? wanted : await rpc.ask(asked)
   const most = lower(blockGasLimit, row.maxTransactionGas ?? blockGasLimit)
   if (needed > most) throw new AppError('execution_reverted', tooMuchGas(row, { needed, most }))
   return lower(wanted, most)

@@ -200,6 +200,17 @@ test('the margin ends where the network or its blocks allow a transaction no mor
   expect((await boundless.fill(largest, rich, { nonce: 0 })).gasLimit).toBe(BLOCK)
 })
 
+test('a network may allow a transaction less gas than every block has', async () => {
+  const intent = await greedy(3_500)
+  const of = (maxTransactionGas: bigint) => fake(() => undefined, { maxTransactionGas }).chain
+  const { gasLimit } = ofEvm((await of(1_000_000n).prepare(intent, rich, { pending: nothing })).unsigned)
+  const most = gasLimit - 1_000n
+  expect((await of(most).prepare(intent, rich, { pending: nothing })).unsigned.gasLimit).toBe(most)
+  expect((await of(most).fill(intent, rich, { nonce: 0 })).gasLimit).toBe(most)
+  const refusal = { code: 'execution_reverted', message: expect.stringContaining('may have at most 30000') }
+  await expect(of(30_000n).prepare(intent, rich, { pending: nothing })).rejects.toMatchObject(refusal)
+})
+
 test('what needs more gas than a transaction may have is refused, alone and after pending transactions', async () => {
   const intent = await greedy(100_000)
   const refusal = {
