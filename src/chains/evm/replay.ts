@@ -8,7 +8,7 @@ import { checksum } from './address.ts'
 import { transactionObject } from './call.ts'
 import { describeFailures, type Failed, failedBy } from './failures.ts'
 import type { NodeContext } from './limits.ts'
-import { isBlockMissing, isExecutionFailure, isRevert, isStateMissing } from './node-errors.ts'
+import { isBlockMissing, isExecutionFailure, isNoFunds, isRevert, isStateMissing } from './node-errors.ts'
 
 const STATE_GONE = 'the node no longer has the state that would show why'
 const SUCCEEDS =
@@ -35,10 +35,12 @@ const failureAt = async (
   { rpc }: NodeContext,
   { from, call }: Mined,
   blockNumber: bigint,
-): Promise<Failed | 'succeeds' | 'state_gone'> => {
+): Promise<Failed | 'succeeds' | 'poor' | 'state_gone'> => {
   const answer = await rpc.try(question('eth_call', [transactionObject(from, call), toQuantity(blockNumber)], bytes))
   if (answer.ok) return 'succeeds'
   if (isRevert(answer.error)) return failedBy(answer.error)
+  // It was mined, so its sender had the coins: an earlier transaction of the block brought them, or a later one took them.
+  if (isNoFunds(answer.error)) return 'poor'
   if (isStateMissing(answer.error) || isBlockMissing(answer.error)) return 'state_gone'
   if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
   return failedBy(answer.error)
@@ -50,8 +52,10 @@ export const readFailureReason = async (context: NodeContext, hash: Hex): Promis
     const mined = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseMined)))
     if (mined === null || mined.blockNumber === null || mined.blockNumber === 0n) return null
     const before = await failureAt(context, mined, mined.blockNumber - 1n)
-    const found = before === 'succeeds' ? await failureAt(context, mined, mined.blockNumber) : before
+    const found =
+      before === 'succeeds' || before === 'poor' ? await failureAt(context, mined, mined.blockNumber) : before
     if (found === 'state_gone') return STATE_GONE
+    if (found === 'poor' || (found === 'succeeds' && before === 'poor')) return null
     if (found === 'succeeds') return SUCCEEDS
     const [reason] = await describeFailures(context, [{ to: mined.call.to, failed: found }])
     return reason ?? found.failure

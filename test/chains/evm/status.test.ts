@@ -80,6 +80,23 @@ describe('the reason of a failed transaction', () => {
     expect(await chain.failureReason(`0x${'12'.repeat(32)}`)).toBeNull()
   })
 
+  test('is none of a state in which its sender had not got the coins for it', async () => {
+    const hash = await failing()
+    const { blockNumber } = await node.receiptOf(hash)
+    // go-ethereum core/state_transition.go, buyGas
+    const message = `insufficient funds for gas * price + value: address ${rich} have 0 want 5`
+    const poorUntil = (last: bigint) =>
+      startFakeNode({
+        behind: node.rpcUrl,
+        behaviour: ({ method, params }) =>
+          method === 'eth_call' && BigInt(String(params[1])) <= last ? { error: { code: -32000, message } } : undefined,
+      })
+    const [funded, never] = [poorUntil(blockNumber - 1n), poorUntil(blockNumber)]
+    expect(await chainAt(funded.rpcUrl).failureReason(hash)).toBe('execution reverted: no way')
+    expect(await chainAt(never.rpcUrl).failureReason(hash)).toBeNull()
+    for (const each of [funded, never]) each.stop()
+  })
+
   test('is said to be lost with the state of a node, and is none from a node that does not answer', async () => {
     const hash = await failing()
     await node.receiptOf(hash)
