@@ -49,11 +49,20 @@ const DEVNET_OVERRIDES = {
   explorerUrl: null,
 } as const
 
-/** How long without a block is too long. The devnet's chains may make blocks only with transactions, unless the operator says how long. */
+/**
+ * How long without a block is too long. The devnet's chains may make blocks only with transactions, unless the operator says how long.
+ * @throws Error for a limit that ordinary blocks exceed: no time of a waiting transaction would ever count.
+ */
 const stalledOf = (file: { readonly network: Network; readonly blockIntervalMs: number }, setting: Setting) => {
   const { devnet, stalledAfterSeconds: chosen = {} } = setting
-  const seconds = chosen[file.network] ?? usualStalledSeconds(file, setting)
-  return { seconds, shownAfterMs: devnet && chosen[file.network] === undefined ? null : seconds * 1_000 }
+  const own = chosen[file.network]
+  const leastSeconds = Math.ceil((STALLED_BLOCKS_MIN * file.blockIntervalMs) / 1_000)
+  if (!devnet && own !== undefined && own < leastSeconds) {
+    const name = variableOf(file.network, 'STALLED_AFTER_SECONDS')
+    throw new Error(`${name} must be at least ${leastSeconds}, the usual time of ${STALLED_BLOCKS_MIN} blocks.`)
+  }
+  const seconds = own ?? usualStalledSeconds(file, setting)
+  return { seconds, shownAfterMs: devnet && own === undefined ? null : seconds * 1_000 }
 }
 
 /** Nodes of one network are often a block or two apart, and after a slow block for some seconds. */
@@ -62,6 +71,8 @@ const LOCAL_WATCH = { everyMs: 500, behindMs: 2_000 } as const
 
 /** Blocks of an ordinary chain are late now and then, and a node that restarts is away for some time. */
 const STALLED_BLOCKS = 10
+/** A block or two are left out on every chain. */
+const STALLED_BLOCKS_MIN = 3
 const STALLED_MIN_SECONDS = 60
 /** Short like the other times of the devnet's chains. */
 const LOCAL_STALLED_SECONDS = 10

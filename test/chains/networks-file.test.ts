@@ -73,6 +73,20 @@ describe('a file of further networks', () => {
     )
   })
 
+  test('refuses a limit for standing still that ordinary blocks exceed', () => {
+    const by = (seconds: string) => readNetworks({ ...VARIABLES, ETHEREUM_STALLED_AFTER_SECONDS: seconds })
+    expect(() => by('35')).toThrow('ETHEREUM_STALLED_AFTER_SECONDS must be at least 36, the usual time of 3 blocks.')
+    expect(by('36').find(({ network }) => network === 'Ethereum')).toMatchObject({ stalledAfterSeconds: 36 })
+    // The local chains make blocks as a test wants it.
+    const local = readNetworks({
+      ...VARIABLES,
+      ENVIRONMENT: 'testnet',
+      DEVNET: 'true',
+      ETHEREUM_STALLED_AFTER_SECONDS: '1',
+    })
+    expect(local.find(({ network }) => network === 'Ethereum')).toMatchObject({ stalledAfterSeconds: 1 })
+  })
+
   test('must exist', () => {
     expect(() => readNetworks({ ...VARIABLES, NETWORKS_FILE: '/nowhere.json' })).toThrow(
       'NETWORKS_FILE must be the path of a file that can be read; /nowhere.json is not (ENOENT).',
