@@ -210,7 +210,10 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
       }
     },
     look: async (): Promise<readonly NodeView[]> => {
-      const probes = await Promise.allSettled(members.map(({ probe }) => probe()))
+      // What asked for a pause gets one: strangers may ask for looks (/readyz).
+      const probes = await Promise.allSettled(
+        members.map(({ health, probe }) => (health.restMs() > 0 ? null : probe())),
+      )
       // One failure does not make a node `failing` for requests, but whoever looks wants to see it.
       return views().map((view, index) =>
         probes[index]?.status === 'rejected' && SEEMS_WELL.has(view.state) ? { ...view, state: 'failing' } : view,

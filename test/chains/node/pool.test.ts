@@ -153,6 +153,24 @@ test('a node that lacks the state of a block is no obstacle where another one ha
   expect(await chainOf(pruned.rpcUrl, second.url).transactionCountAt(at)).toBe(0)
 })
 
+test('a look does not ask a node that asked for a pause', async () => {
+  let requests = 0
+  const busy = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () => {
+      requests += 1
+      return new Response('slow down', { status: 429, headers: { 'retry-after': '60' } })
+    },
+  })
+  open.push(busy)
+  const chain = chainOf(`http://127.0.0.1:${busy.port}`, second.url)
+  expect((await chain.lookAtNodes()).map(({ state }) => state)).toEqual(['resting', 'up'])
+  const before = requests
+  expect((await chain.lookAtNodes()).map(({ state }) => state)).toEqual(['resting', 'up'])
+  expect(requests).toBe(before)
+})
+
 test('the words of a contract are not those of a busy node, or of one that lacks a block', async () => {
   for (const words of ['Sale capacity exceeded', 'rate limit', 'missing trie node', 'header not found']) {
     const reverting = startFakeNode({
