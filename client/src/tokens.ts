@@ -23,6 +23,8 @@ type Parts = {
   /** Of the session, in this tab. It is asked only in a browser. */
   readonly name: () => string
   readonly keep: Keep
+  /** For so long a call is sent again whose answer is lost. */
+  readonly repeatMs?: number
   readonly onUser: (user: User) => void
   /** The service has ended the session. */
   readonly onEnd: (error: StrongroomError) => void
@@ -70,10 +72,6 @@ const nobody = () => new StrongroomError('unauthorized', 'Nobody is logged in.')
 const isCode = (error: unknown, code: string): error is StrongroomError =>
   error instanceof StrongroomError && error.code === code
 
-/** Asks again while answers are lost, as long as the service knows that it was asked before. */
-const repeated = <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
-  untilAnswered(ask, { deadline: Date.now() + REPEAT_MS })
-
 /** Repeats a call whose token was refused before its time, with a new one: then nothing was done yet. */
 const fetchRenewing =
   (renew: (refused: string) => Promise<string>): Fetch =>
@@ -86,13 +84,17 @@ const fetchRenewing =
     return fetch(input, { ...init, headers })
   }
 
-export const createTokens = ({ baseUrl, projectId, name, keep, onUser, onEnd }: Parts) => {
+export const createTokens = ({ baseUrl, projectId, name, keep, repeatMs = REPEAT_MS, onUser, onEnd }: Parts) => {
   const { users } = createClient({ baseUrl, projectId })
-  const refreshes = createClient({ baseUrl, projectId, timeoutMs: REFRESH_TIMEOUT_MS })
+  // It is asked again here alone: a client waits after 429 for longer than the service knows the token.
+  const refreshes = createClient({ baseUrl, projectId, timeoutMs: REFRESH_TIMEOUT_MS, retries: 0 })
   const held = createHeld({ name, keep })
   let opened: Opened | null = null
   let refreshing: Promise<string> | null = null
 
+  /** Asks again while answers are lost, as long as the service knows that it was asked before. */
+  const repeated = <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
+    untilAnswered(ask, { deadline: Date.now() + repeatMs })
   const accept = ({ access_token, id, refresh_token }: Session): Held => {
     const { user, lifetimeMs } = readAccessToken(access_token)
     const next = { session_id: id, refresh_token }

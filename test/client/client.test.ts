@@ -245,25 +245,43 @@ describe('an answer that is not of the service', () => {
     expect(seen).toEqual(always(id))
   })
 
+  /** The tokens of a user who has just logged in. */
+  const logIn = async ({ gateway, repeatMs = 5_000 }: { gateway: LossyGateway; repeatMs?: number }) => {
+    const visitor = createClient({ baseUrl: service.baseUrl, projectId: service.project.projectId })
+    const ends: string[] = []
+    const tokens = createTokens({
+      baseUrl: gateway.url,
+      projectId: service.project.projectId,
+      name: () => gateway.url,
+      keep: 'page',
+      repeatMs,
+      onUser: () => {},
+      onEnd: ({ code }) => void ends.push(code),
+    })
+    const verifier = 'the-secret-of-the-app-43-characters-or-more'
+    const code_challenge = createHash('sha256').update(verifier).digest('base64url')
+    const { code } = await visitor.users.createSessionChallenge({ code_challenge, code_challenge_method: 'S256' })
+    const login = await visitor.users.loginAnonymously()
+    const user = { baseUrl: service.baseUrl, projectId: service.project.projectId, accessToken: login.access_token }
+    await createClient(user).users.completeSessionChallenge({ code })
+    await tokens.begin({ session_challenge_code: code, code_verifier: verifier })
+    return { tokens, ends }
+  }
+
+  test('sends a refresh token again only while the service knows the answer, also after 429', async () => {
+    const [gateway] = [...gateways].flatMap(([loss, each]) => (loss === 'AWS API Gateway 429' ? [each] : []))
+    if (gateway === undefined) throw new Error('no gateway answers 429')
+    gateway.reset()
+    const { tokens } = await logIn({ gateway, repeatMs: 100 })
+    gateway.lose({ loss: 'AWS API Gateway 429', path: '/users/refresh-token', times: Number.POSITIVE_INFINITY })
+    expect(await errorOf(tokens.restore())).toMatchObject({ status: 429 })
+    // At once, and at the end of this time: a client would wait for longer, and ask three times.
+    expect(gateway.count('/users/refresh-token')).toBe(2)
+  })
+
   test('does not end the session of a user, whose refresh token is sent again', async () => {
     const seen = await forEachLoss(async ({ loss, gateway }) => {
-      const visitor = createClient({ baseUrl: service.baseUrl, projectId: service.project.projectId })
-      const ends: string[] = []
-      const tokens = createTokens({
-        baseUrl: gateway.url,
-        projectId: service.project.projectId,
-        name: () => loss,
-        keep: 'page',
-        onUser: () => {},
-        onEnd: ({ code }) => void ends.push(code),
-      })
-      const verifier = 'the-secret-of-the-app-43-characters-or-more'
-      const code_challenge = createHash('sha256').update(verifier).digest('base64url')
-      const { code } = await visitor.users.createSessionChallenge({ code_challenge, code_challenge_method: 'S256' })
-      const login = await visitor.users.loginAnonymously()
-      const user = { baseUrl: service.baseUrl, projectId: service.project.projectId, accessToken: login.access_token }
-      await createClient(user).users.completeSessionChallenge({ code })
-      await tokens.begin({ session_challenge_code: code, code_verifier: verifier })
+      const { tokens, ends } = await logIn({ gateway })
       // A gateway that refuses a call says nothing of the token.
       gateway.lose({ loss, path: '/users/sessions' })
       const own = { baseUrl: gateway.url, projectId: service.project.projectId, accessToken: tokens.token }
