@@ -11,6 +11,8 @@ import { isObject } from './provider-error.ts'
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
+/** The longest time that a timer knows. A longer one is over at once. */
+export const TIMER_MAX_MS = 2 ** 31 - 1
 
 const parsed = (text: string): unknown => {
   try {
@@ -86,10 +88,13 @@ export const delay = (timeMs: number, signal: AbortSignal | undefined): Promise<
       clearTimeout(timer)
       reject(signal?.reason)
     }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, timeMs)
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', abort)
+        resolve()
+      },
+      Math.min(timeMs, TIMER_MAX_MS),
+    )
     signal?.addEventListener('abort', abort, { once: true })
   })
 

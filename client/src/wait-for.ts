@@ -1,4 +1,4 @@
-import { delay, isPassing, untilAnswered } from './answer.ts'
+import { delay, isPassing, TIMER_MAX_MS, untilAnswered } from './answer.ts'
 import type { components } from './document.generated.ts'
 import { StrongroomError, TransactionFailedError } from './errors.ts'
 import type { Operations } from './operations.generated.ts'
@@ -22,8 +22,6 @@ const FIRST_POLL_MS = 200
 const LONGEST_POLL_MS = 2_000
 /** A status that is being read when the time is over may still come for so long. */
 const LAST_LOOK_MS = 2_000
-/** The longest time that a timer knows. */
-const TIMER_MAX_MS = 2 ** 31 - 1
 
 /** What a call answered, or the transaction's id. */
 export type Submitted = string | { readonly transaction_id: string }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { encodeAbiParameters, encodeFunctionData, type Hex, keccak256, zeroHash } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { delay } from '../../client/src/answer.ts'
 import { type Client, createClient } from '../../client/src/client.ts'
 import { createProvider } from '../../client/src/eip1193.ts'
 import { ApprovalRequiredError, StrongroomError, TransactionFailedError } from '../../client/src/errors.ts'
@@ -356,6 +357,14 @@ describe('an answer that is not of the service', () => {
     })
     expect(seen).toEqual(always(['code', fact]))
   })
+})
+
+test('a pause that is longer than a timer knows is not over at once', async () => {
+  const controller = new AbortController()
+  const pause = errorOf(delay(2 ** 31, controller.signal))
+  await Bun.sleep(20)
+  controller.abort(new Error('the end of the test'))
+  expect(String(await pause)).toBe('Error: the end of the test')
 })
 
 test("a node's answer that is lost has a code of JSON-RPC and a sentence in a provider", async () => {
