@@ -1,12 +1,13 @@
 // Several calls at once (EIP-5792, version 2.0.0): one transaction of a contract wallet, or several of an eoa if the app does not
-// require that they are atomic. The Idempotency-Key is made of the app's id, so a batch that is sent again is not done twice.
+// require that they are atomic. The Idempotency-Key is made of the app's id, so a batch that is sent again is not done twice. Without an
+// id it is the calls by which a batch that failed is known.
 
 import { StrongroomError } from './errors.ts'
 import { type EvmWallet, readQuantity, signerFields, unsignedOf } from './evm-wallet.ts'
 import type { InputOf } from './operation.ts'
 import { INVALID_PARAMS, isObject, ProviderError } from './provider-error.ts'
 import { readChainId, refuseUnknown } from './provider-parameters.ts'
-import { sendOnce } from './send.ts'
+import { createFailedRequests, sendOnce } from './send.ts'
 import { type Batch, type BatchStorage, createChosenIds, formatBatch, parseBatch } from './sent-batches.ts'
 import type { TransactionStatus } from './wait-for.ts'
 
@@ -19,6 +20,8 @@ type Parts = {
   readonly type: 'eoa' | 'contract'
   readonly receipt: (chainId: number, hash: string) => Promise<unknown>
   readonly storage?: BatchStorage | undefined
+  /** For so long a call is sent again whose answer is lost. */
+  readonly sendMs?: number | undefined
 }
 
 const VERSION = '2.0.0'
@@ -103,28 +106,29 @@ type Unsigned = InputOf<'transactions_sign_and_send'>['unsigned_transaction']
 type Sending = {
   readonly wallet: EvmWallet
   readonly calls: readonly Unsigned[]
-  /** Of the first transaction; undefined without an id of the app. */
-  readonly key: string | undefined
+  /** Of the first transaction. */
+  readonly key: string
+  readonly sendMs: number | undefined
 }
 
 /** One transaction of a contract wallet. */
-const sendTogether = async ({ wallet, calls, key }: Sending): Promise<readonly string[]> => {
+const sendTogether = async ({ wallet, calls, key, sendMs }: Sending): Promise<readonly string[]> => {
   const input = { ...(await signerFields(wallet)), unsigned_transactions: [...calls] }
   const { transactions } = wallet.client
-  return [(await sendOnce((options) => transactions.batchSignAndSend(input, options), { key })).transaction_id]
+  return [(await sendOnce((options) => transactions.batchSignAndSend(input, options), { key, sendMs })).transaction_id]
 }
 
 /** A transaction for each, without waiting for blocks, until one is refused. */
-const sendInTurn = async ({ wallet, calls, key }: Sending): Promise<readonly string[]> => {
+const sendInTurn = async ({ wallet, calls, key, sendMs }: Sending): Promise<readonly string[]> => {
   // Asked once: a user types a PIN for the batch, and not for each call.
   const fields = await signerFields(wallet)
   const sent: string[] = []
   for (const [index, unsigned_transaction] of calls.entries()) {
-    const own = index === 0 ? key : key && `${key}.${index}`
+    const own = index === 0 ? key : `${key}.${index}`
     try {
       const input = { ...fields, unsigned_transaction }
       const { transactions } = wallet.client
-      const once = await sendOnce((options) => transactions.signAndSend(input, options), { key: own })
+      const once = await sendOnce((options) => transactions.signAndSend(input, options), { key: own, sendMs })
       sent.push(once.transaction_id)
     } catch (error) {
       // What was sent stays sent, so the app needs an id by which it can follow it.
@@ -174,11 +178,24 @@ const minedHashes = (transactions: readonly TransactionStatus[]): readonly strin
   )
 
 export const createBatches = (parts: Parts) => {
-  const { address, walletOn, own, chainIds, type, receipt, storage } = parts
+  const { address, walletOn, own, chainIds, type, receipt, storage, sendMs } = parts
   const chosen = createChosenIds({ address }, storage)
   const underWay = new Set<string>()
+  /** The keys of batches without an id. */
+  const failed = createFailedRequests<string>()
 
-  const submitAs = async (id: string, sending: Omit<Parameters<typeof submit>[0], 'key'>) => {
+  type Unkeyed = Omit<Parameters<typeof submit>[0], 'key'>
+  const submitUnnamed = async (sending: Unkeyed) => {
+    const same = JSON.stringify([sending.chainId, sending.calls]).toLowerCase()
+    const request = failed.take(same) ?? crypto.randomUUID()
+    try {
+      return { id: await submit({ ...sending, key: request }) }
+    } catch (error) {
+      failed.keep(same, { request, error })
+      throw error
+    }
+  }
+  const submitAs = async (id: string, sending: Unkeyed) => {
     const key = await chosen.digest(id)
     const duplicate = new ProviderError(DUPLICATE_ID, 'The id was used before.')
     if (underWay.has(key) || chosen.find(key) !== undefined) throw duplicate
@@ -195,8 +212,8 @@ export const createBatches = (parts: Parts) => {
 
   const send = async (request: Fields): Promise<{ readonly id: string }> => {
     const { calls, chainId, id } = readRequest(parts, request)
-    const sending = { wallet: walletOn(chainId), calls, chainId, type }
-    return id === undefined ? { id: await submit({ ...sending, key: undefined }) } : submitAs(id, sending)
+    const sending = { wallet: walletOn(chainId), calls, chainId, type, sendMs }
+    return id === undefined ? submitUnnamed(sending) : submitAs(id, sending)
   }
 
   const status = async (id: string) => {

@@ -11,7 +11,6 @@ import { asRpcError } from './provider-error.ts'
 
 /** For so long a request is sent again whose answer is lost. */
 const SEND_MS = 60_000
-/** The oldest ones are forgotten. */
 const FAILED_MAX = 100
 
 /** Nothing was done: the service judges a transaction after it has looked its key up. Another gas limit may be accepted. */
@@ -19,10 +18,32 @@ const isJudged = (error: unknown): boolean =>
   error instanceof TransactionFailedError ||
   (error instanceof StrongroomError && (error.status === 400 || error.code === 'policy_denied'))
 
+/** Requests that failed, which may have been done all the same: asked for again, each is the same request. The oldest are forgotten. */
+export const createFailedRequests = <Request>() => {
+  const failed = new Map<string, Request>()
+  return {
+    /** Two of the same at a time are two. */
+    take: (same: string): Request | undefined => {
+      const request = failed.get(same)
+      failed.delete(same)
+      return request
+    },
+    keep: (same: string, { request, error }: { readonly request: Request; readonly error: unknown }): void => {
+      if (isJudged(error)) return
+      failed.set(same, request)
+      const [oldest] = failed.keys()
+      if (failed.size > FAILED_MAX && oldest !== undefined) failed.delete(oldest)
+    },
+  }
+}
+
 /** Sends until the answer is there; what is sent must be the same each time. */
 export const sendOnce = <Sent>(
   send: (options: { readonly idempotencyKey: string }) => Promise<Sent>,
-  { key = crypto.randomUUID(), sendMs = SEND_MS }: { readonly key?: string | undefined; readonly sendMs?: number } = {},
+  {
+    key = crypto.randomUUID(),
+    sendMs = SEND_MS,
+  }: { readonly key?: string | undefined; readonly sendMs?: number | undefined } = {},
 ): Promise<Sent> =>
   untilAnswered(() => send({ idempotencyKey: key }), { deadline: Date.now() + sendMs, isWaitedOut: isLost })
 
@@ -39,13 +60,7 @@ export const createSender = ({
   readonly sendMs?: number
   readonly waitMs?: number
 } = {}) => {
-  /** Requests that failed, which may have been done all the same. */
-  const failed = new Map<string, Request>()
-  const keep = (same: string, request: Request): void => {
-    failed.set(same, request)
-    const [oldest] = failed.keys()
-    if (failed.size > FAILED_MAX && oldest !== undefined) failed.delete(oldest)
-  }
+  const failed = createFailedRequests<Request>()
 
   return async (wallet: EvmWallet, transaction: EvmTransaction): Promise<string | null> => {
     const { client, network, address } = wallet
@@ -53,9 +68,7 @@ export const createSender = ({
     const fields = await signerFields(wallet)
     // A library may estimate other gas the next time.
     const same = JSON.stringify([network, address, asked.to, asked.value, asked.input, asked.nonce]).toLowerCase()
-    const request = failed.get(same) ?? { unsigned_transaction: asked, idempotencyKey: crypto.randomUUID() }
-    // Two of the same at a time are two.
-    failed.delete(same)
+    const request = failed.take(same) ?? { unsigned_transaction: asked, idempotencyKey: crypto.randomUUID() }
     const { unsigned_transaction, idempotencyKey } = request
     let sent: { readonly transaction_id: string } | null = null
     try {
@@ -68,7 +81,7 @@ export const createSender = ({
       const options = { until: 'broadcast', ...(waitMs === undefined ? {} : { timeoutMs: waitMs }) } as const
       return (await client.waitFor(transaction_id, options)).transaction_hash
     } catch (error) {
-      if (!isJudged(error)) keep(same, request)
+      failed.keep(same, { request, error })
       if (sent === null && !isLost(error)) throw error
       throw asRpcError(error, sent ?? { idempotency_key: idempotencyKey })
     }

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { encodeAbiParameters, encodeFunctionData, type Hex, keccak256, zeroHash } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { delay } from '../../client/src/answer.ts'
+import { createBatches } from '../../client/src/batches.ts'
 import { type Client, createClient } from '../../client/src/client.ts'
 import { createProvider } from '../../client/src/eip1193.ts'
 import { ApprovalRequiredError, StrongroomError, TransactionFailedError } from '../../client/src/errors.ts'
@@ -326,6 +327,29 @@ describe('an answer that is not of the service', () => {
       return until(isPaidOnce)
     })
     expect(seen).toEqual(always(true))
+  })
+
+  test('for too long to a batch without an id is asked for again by the same calls, and it pays once', async () => {
+    const seen = await forEachLoss(async ({ loss, gateway, client }) => {
+      const { wallet, to, isPaidOnce } = await sending({ client, gateway })
+      const path = '/transactions/sign-and-send'
+      gateway.lose({ loss, path, times: Number.POSITIVE_INFINITY })
+      const { chainId: id } = chain
+      const own = { address: wallet.address, own: () => {}, walletOn: () => wallet, receipt: async () => null }
+      const { send } = createBatches({ ...own, chainIds: [id], type: 'eoa', sendMs: 100 })
+      const batch = { version: '2.0.0', chainId: id, atomicRequired: false, calls: [pay(to), pay(RECIPIENT)] }
+      await errorOf(send(batch))
+      gateway.heal()
+      // Pressed again and again, until there is an id.
+      const again = () => send(batch).catch(() => null)
+      const sent = await until(again, (answer) => answer !== null)
+      await until(isPaidOnce)
+      const [, first = ''] = /:([^,]+)/.exec(sent?.id ?? '') ?? []
+      await client.waitFor(first)
+      const all = await client.transactions.list({ network, wallet_address: wallet.address })
+      return [all.length, await isPaidOnce()]
+    })
+    expect(seen).toEqual(always([2, true]))
   })
 
   test.each([
