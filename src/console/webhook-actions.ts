@@ -13,7 +13,7 @@ const enable = (fields: Fields): Prepared => {
     ...of(id),
     title: 'Enable this webhook?',
     sentences: [
-      `The webhook ${id} gets events again: first what it missed, in order, as far as events are kept.`,
+      `The webhook ${id} gets events again: first what it missed, as far as events are kept.`,
       'If it takes nothing for three days, or answers 410, it is disabled again.',
     ],
     button: 'Enable it',

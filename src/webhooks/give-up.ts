@@ -49,7 +49,7 @@ export const giveUp = async (
     text: mailText([
       `The webhook ${id} of your project ${projectId} was disabled. ${why}`,
       `Its URL: ${url}`,
-      'Events are kept for 30 days. Correct the receiver and enable the webhook with POST /webhooks/update: it then gets what it missed, in order.',
+      'Events are kept for 30 days. Correct the receiver and enable the webhook with POST /webhooks/update: it then gets what it missed.',
     ]),
     lifetimeSeconds: MAIL_SECONDS,
   })
