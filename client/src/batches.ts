@@ -2,6 +2,7 @@
 // require that they are atomic. The Idempotency-Key is made of the app's id, so a batch that is sent again is not done twice. Without an
 // id it is the calls by which a batch that failed is known.
 
+import { isLost } from './answer.ts'
 import { StrongroomError } from './errors.ts'
 import { type EvmWallet, readQuantity, signerFields, unsignedOf } from './evm-wallet.ts'
 import type { InputOf } from './operation.ts'
@@ -131,6 +132,8 @@ const sendInTurn = async ({ wallet, calls, key, sendMs }: Sending): Promise<read
       const once = await sendOnce((options) => transactions.signAndSend(input, options), { key: own, sendMs })
       sent.push(once.transaction_id)
     } catch (error) {
+      // It may have been sent. Asked for again, the batch goes on with the same keys.
+      if (isLost(error)) throw error
       // What was sent stays sent, so the app needs an id by which it can follow it.
       if (index === 0 || isMismatch(error)) throw error
       break

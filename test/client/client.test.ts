@@ -383,6 +383,29 @@ describe('an answer that is not of the service', () => {
   })
 })
 
+test('an answer that is lost for a later call of a batch leaves none out, and each pays once', async () => {
+  const { address } = await newWallet()
+  let isAway = true
+  const { client } = clientThrough(async (passOn, count) => {
+    const answer = await passOn()
+    if (count === 1 || !isAway) return answer
+    await answer.text()
+    throw new TypeError('the connection was reset')
+  })
+  const walletOn = () => ({ client, network, address, credential: secret })
+  const own = { address, own: () => {}, walletOn, receipt: async () => null, sendMs: 100 }
+  const { send } = createBatches({ ...own, chainIds: [chain.chainId], type: 'eoa' })
+  const calls = [RECIPIENT, RECIPIENT].map((to, index) => ({ to, value: `0x${index + 1}` }))
+  const batch = { version: '2.0.0', chainId: chain.chainId, atomicRequired: false, calls }
+  // Whether the second call was sent is not known, so a status without it could be wrong.
+  expect(await errorOf(send(batch))).toMatchObject({ code: 'connection_failed' })
+  isAway = false
+  const { id } = await send(batch)
+  const sent = await client.transactions.list({ network, wallet_address: address })
+  expect(sent.map(({ transaction_id }) => transaction_id).sort()).toEqual(id.split(':')[1]?.split(',').sort() ?? [])
+  expect(sent.length).toBe(2)
+})
+
 test('a pause that is longer than a timer knows is not over at once', async () => {
   const controller = new AbortController()
   const pause = errorOf(delay(2 ** 31, controller.signal))
