@@ -251,6 +251,7 @@ const MOVEMENTS = [
       token_id: 'movement.token_id::text',
       raw_amount: 'movement.amount::text',
       counterparty: 'movement.counterparty',
+      initiated_by: 'movement.initiated_by',
     }),
   }),
   movementTrigger({

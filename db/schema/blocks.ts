@@ -106,6 +106,8 @@ export const movements = pgTable(
     logIndex: integer('log_index').notNull(),
     itemIndex: integer('item_index').notNull(),
     at: instant('at').notNull(),
+    /** Who sent the transaction; null if nobody did, or it is not known. */
+    initiatedBy: text('initiated_by'),
     /** false for a stranger's, which is kept only because the collection was created here. */
     ofWallet: boolean('of_wallet').notNull().default(true),
   },

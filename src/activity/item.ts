@@ -8,7 +8,16 @@ import type { WalletActivityItem } from './schema.ts'
 export type Activity = {
   readonly movement: Pick<
     MovementRow,
-    'id' | 'network' | 'at' | 'address' | 'direction' | 'contract' | 'tokenId' | 'amount' | 'transactionHash'
+    | 'id'
+    | 'network'
+    | 'at'
+    | 'address'
+    | 'direction'
+    | 'contract'
+    | 'tokenId'
+    | 'amount'
+    | 'transactionHash'
+    | 'initiatedBy'
   > & {
     /** The other end; null if an event does not say it. */
     readonly counterparty: MovementRow['counterparty'] | null
@@ -21,7 +30,7 @@ export type Activity = {
 
 /** An activity as callers see it. Pure. */
 export const itemOf = (chain: CoinOfNetwork, { movement, facts, display }: Activity): WalletActivityItem => {
-  const { network, contract, tokenId, direction, address, counterparty } = movement
+  const { network, contract, tokenId, direction, address, counterparty, initiatedBy } = movement
   const [from, to] = direction === 'in' ? [counterparty, address] : [address, counterparty]
   const shown = {
     uuid: movement.id,
@@ -30,6 +39,7 @@ export const itemOf = (chain: CoinOfNetwork, { movement, facts, display }: Activ
     wallet_address: movement.address,
     transaction_hash: movement.transactionHash,
     ...(from === null || to === null ? {} : { from, to }),
+    ...(initiatedBy === null ? {} : { initiated_by: initiatedBy }),
   }
   const isCoin = contract === null || facts === null
   if (isCoin || tokenId === null) {

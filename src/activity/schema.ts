@@ -43,10 +43,15 @@ export const WalletActivityItem = Type.Object(
     }),
     from: Type.Optional(
       AddressField(
-        'Who had it before; the zero address for a mint. An event of a token can name any address: whoever sent the transaction may be another.',
+        'Who had it before; the zero address for a mint. An event of a token can name any address: `initiated_by` says who caused it.',
       ),
     ),
     to: Type.Optional(AddressField('Who has it now; the zero address for a burn.')),
+    initiated_by: Type.Optional(
+      AddressField(
+        'Who sent the transaction, and so caused this; if a contract wallet acts, the account that paid for the gas. Absent if the chain did it by itself, or it is not known.',
+      ),
+    ),
     metadata: Type.Object(
       {
         amount: Type.String({ description: 'How much moved, without a sign, in whole coins.', examples: ['1.5'] }),

@@ -32,6 +32,8 @@ export const asStandard = <M extends Movement>(movement: M, standard: AssetStand
 
 export type RecordedMovement = Movement & {
   readonly transactionHash: Hex
+  /** Who sent the transaction; null if the chain did it by itself, or the node does not say it. */
+  readonly initiatedBy: string | null
   /**
    * With `itemIndex` a unique position in the transaction, the same at each reading: the index of the log in the block, and
    * of the item in a batch. `logIndex` -1 is the value of the transaction itself.

@@ -16,12 +16,13 @@ import type { ProjectEvent } from './schema.ts'
 export type ShownCtx = { readonly db: Queryable; readonly config: Pick<Ctx['config'], 'networks'> }
 
 /** What the trigger writes of an item of the activity. */
-type Moved = Omit<WalletActivityItem, 'metadata' | 'token'> & {
+type Moved = Omit<WalletActivityItem, 'metadata' | 'token' | 'initiated_by'> & {
   readonly contract_address: string | null
   readonly token_id: string | null
   readonly raw_amount: string
   /** Absent in events that an earlier version wrote. */
   readonly counterparty?: string
+  readonly initiated_by?: string | null
 }
 
 const UNREAD = { name: '', symbol: '', decimals: null } as const
@@ -52,6 +53,7 @@ const readItems = async (
         at: new Date(each.timestamp),
         address: each.wallet_address,
         counterparty: each.counterparty ?? null,
+        initiatedBy: each.initiated_by ?? null,
         direction: type.startsWith('receive') ? 'in' : 'out',
         contract,
         tokenId: token_id === null ? null : BigInt(token_id),

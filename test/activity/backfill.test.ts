@@ -46,6 +46,11 @@ const rowsOf = async (address: string): Promise<unknown[]> =>
     from movements where address = ${address} order by block_number, log_index, item_index, direction`
   ).map(({ row }) => row)
 
+const initiatorsOf = async (address: string): Promise<unknown[]> =>
+  (await world.sql`select distinct initiated_by from movements where address = ${address}`).map(
+    (row) => row.initiated_by,
+  )
+
 const progress = async (address: string) => {
   const [row] = await world.sql`
     select from_block::int as from, reached_block::int as reached, coins_reached_block::int as coins, state
@@ -79,6 +84,7 @@ describe('an address with a past', () => {
     expect(await progress(address)).toEqual({ from: null, reached: null, coins: null, state: 'not begun' })
     await walk(address)
     expect(await rowsOf(address)).toEqual(PAST)
+    expect(await initiatorsOf(address)).toEqual([outsider.address])
     const from = Number(await world.chain.publicClient.getBlockNumber())
     expect(await progress(address)).toEqual({ from, reached: 0, coins: 0, state: 'done' })
     await request(address)
@@ -109,6 +115,7 @@ describe('an address with a past', () => {
     await own(address)
     await walk(address, chainWith({ wholeBackfillBlocks: 20 }))
     expect(await rowsOf(address)).toEqual(TOKENS)
+    expect(await initiatorsOf(address)).toEqual([outsider.address])
     const from = Number(await world.chain.publicClient.getBlockNumber())
     expect(await progress(address)).toEqual({ from, reached: 0, coins: from - 19, state: 'done' })
   })

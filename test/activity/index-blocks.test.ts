@@ -151,6 +151,23 @@ describe('tokens', () => {
     ])
   })
 
+  test('say who sent the transaction: a transfer of 0 out of a wallet may be a stranger’s', async () => {
+    const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+    const transfer = { contract: token, functionName: 'transferFrom', args: [alice.address, STRANGER, 0n] }
+    const poisoning = await world.chain.write({ ...transfer, account: outsider })
+    const own = await world.chain.write({ ...transfer, account: alice })
+    await world.index()
+    const items = await world.listed(project, alice.address)
+    const found = (hash: string) => items.find(({ transaction_hash }) => transaction_hash === hash)
+    const ends = { type: 'send_token', from: alice.address, to: STRANGER }
+    expect(found(poisoning.transactionHash)).toMatchObject({ ...ends, initiated_by: outsider.address })
+    expect(found(own.transactionHash)).toMatchObject({ ...ends, initiated_by: alice.address })
+    const events = await world.sql`
+      select data ->> 'initiated_by' as sender from events
+      where type = 'activity.created' and data ->> 'transaction_hash' = ${poisoning.transactionHash}`
+    expect([...events]).toEqual([{ sender: outsider.address }])
+  })
+
   test('of a reverted transfer are not stored', async () => {
     const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
     const data = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [bob.address, 1n] })
@@ -284,7 +301,7 @@ describe('reorganisations', () => {
     const hash = await world.chain.publicClient.sendRawTransaction({ serializedTransaction: signed })
     await world.chain.receiptOf(hash)
     await world.index()
-    const uuids = () => world.sql`select id from movements where transaction_hash = ${hash}`
+    const uuids = () => world.sql`select id, initiated_by from movements where transaction_hash = ${hash}`
     const first = [...(await uuids())]
     await world.chain.reorg({ depth: 1 })
     await world.index()
@@ -292,7 +309,7 @@ describe('reorganisations', () => {
     await world.chain.receiptOf(await world.chain.publicClient.sendRawTransaction({ serializedTransaction: signed }))
     await world.index()
     expect([...(await uuids())]).toEqual(first)
-    expect(first).toHaveLength(1)
+    expect(first).toMatchObject([{ initiated_by: outsider.address }])
   })
 
   test('are detected if they are deeper than one range', async () => {

@@ -17,6 +17,7 @@ const activity = (movement: Partial<Activity['movement']>, decimals: number): Ac
     amount: 1_500n,
     transactionHash: '0x00',
     at: new Date(0),
+    initiatedBy: null,
     ...movement,
   },
   facts: { name: 'Odd', symbol: 'ODD', decimals },
@@ -47,6 +48,13 @@ test('names both ends, if the other one is known', () => {
   expect(itemOf(base, activity({}, 0))).toMatchObject({ from: other, to: wallet })
   expect(itemOf(base, activity({ direction: 'out' }, 0))).toMatchObject({ from: wallet, to: other })
   expect(itemOf(base, activity({ counterparty: null }, 0))).not.toHaveProperty('from')
+})
+
+test('names who caused it, if that is known', () => {
+  const initiatedBy = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+  expect(itemOf(base, activity({ initiatedBy }, 0))).toMatchObject({ initiated_by: initiatedBy })
+  expect(itemOf(base, activity({ tokenId: 1n, initiatedBy }, 0))).toMatchObject({ initiated_by: initiatedBy })
+  expect(itemOf(base, activity({}, 0))).not.toHaveProperty('initiated_by')
 })
 
 test('a token list sets how a token is displayed, but not how its amount is computed', () => {

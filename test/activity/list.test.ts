@@ -50,6 +50,7 @@ describe('an item', () => {
       transaction_hash: transactionHash,
       from: alice.address,
       to: bob.address,
+      initiated_by: alice.address,
       metadata: { amount: '1.5' },
       token: nativeToken(world.worker.chains.of('Ethereum')),
     } as const

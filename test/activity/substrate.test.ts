@@ -66,6 +66,7 @@ const activityOf = async (address: string) => {
   return json as readonly {
     readonly type: string
     readonly transaction_hash: string
+    readonly initiated_by?: string
     readonly metadata: { readonly amount: string; readonly token_id?: string }
     readonly token: { readonly contract_address: string; readonly symbol: string; readonly decimals: number }
   }[]
@@ -90,6 +91,9 @@ test('lists received and sent coins, assets and NFTs', async () => {
   await index()
   const items = await activityOf(json.address)
   expect(items.every(({ transaction_hash }) => transaction_hash === hash)).toBe(true)
+  expect(new Set(items.map(({ initiated_by }) => initiated_by))).toEqual(
+    new Set([new Keyring({ ss58Format: 0 }).encodeAddress(alice.publicKey)]),
+  )
   expect(items.map(({ type, metadata, token }) => [type, metadata, token.contract_address, token.symbol])).toEqual([
     ['send_nft', { amount: '1', token_id: '9' }, '3', ''],
     ['receive_nft', { amount: '1', token_id: '9' }, '3', ''],
@@ -118,7 +122,7 @@ test('keeps and lists a foreign asset, however long its Location is', async () =
     from: substrateNetworkRow({ network: NETWORK, environment: 'testnet', devnet: true }).nobody,
     to: address,
   } as const
-  const place = { amount: 5n * 10n ** 17n, logIndex: 1_000, itemIndex: 0 }
+  const place = { amount: 5n * 10n ** 17n, logIndex: 1_000, itemIndex: 0, initiatedBy: null }
   await index({
     ...chain,
     movements: async (range) =>

@@ -52,6 +52,7 @@ const writeTransfers = async (): Promise<Writer> => {
         logIndex,
         itemIndex: 0,
         at: new Date(),
+        initiatedBy: RECIPIENT,
         ofWallet: true,
       }
     })

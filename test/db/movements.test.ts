@@ -39,6 +39,7 @@ const rows: readonly MovementRow[] = Array.from({ length: COUNT }, (_, index) =>
   logIndex: index,
   itemIndex: 0,
   at: new Date(1_700_000_000_000 + index),
+  initiatedBy: index % 3 === 0 ? null : `0x${'4'.repeat(40)}`,
   ofWallet: index % 2 === 0,
 }))
 
@@ -74,6 +75,7 @@ describe('what wallets hold of NFTs', () => {
         logIndex: 0,
         itemIndex: 0,
         at: new Date(),
+        initiatedBy: null,
         ofWallet: true,
       },
       ...change,

@@ -43,16 +43,17 @@ type Moved = {
   readonly tokenId?: string
   readonly amount: string
   readonly direction?: string
+  readonly initiatedBy?: string | null
 }
 
 /** A movement, as the indexer writes it. @returns the data of its event. */
-const move = async ({ contract, tokenId, amount, direction = 'in' }: Moved) => {
+const move = async ({ contract, tokenId, amount, direction = 'in', initiatedBy = null }: Moved) => {
   const { next } = (await service.get('/events', { limit: '500' })).json
   await owner`
     insert into movements (id, network, address, direction, counterparty, standard, contract, token_id, amount, block_number,
-      transaction_hash, log_index, item_index, at)
+      transaction_hash, log_index, item_index, at, initiated_by)
     values (${randomUUID()}, ${network}, ${wallet}, ${direction}, ${newContract()}, 'erc20', ${contract ?? null}, ${tokenId ?? null},
-      ${amount}, 1, ${`0x${randomBytes(32).toString('hex')}`}, 0, 0, now())`
+      ${amount}, 1, ${`0x${randomBytes(32).toString('hex')}`}, 0, 0, now(), ${initiatedBy})`
   const { events } = (await service.get('/events', { after: next, types: 'activity.created' })).json
   expect(events).toHaveLength(1)
   return events[0].data
@@ -70,7 +71,7 @@ describe('activity.created', () => {
     const text = JSON.stringify({ name: 'List', version: { major: 1, minor: 0, patch: 0 }, tokens })
     await importTokenList(service.ctx, { text, actor: 'operator' })
     const moves: readonly Moved[] = [
-      { amount: '1500000000000000000' },
+      { amount: '1500000000000000000', initiatedBy: wallet },
       { amount: '1234500', contract: listed, direction: 'out' },
       { amount: '7', contract: await readContract('erc20', 0) },
       { amount: '1', contract: await readContract('erc721', 18), tokenId: '9' },
@@ -80,6 +81,7 @@ describe('activity.created', () => {
     for (const each of moves) {
       const data = await move(each)
       expect(data).toEqual(await itemOf(data.uuid))
+      expect(data.initiated_by).toBe(each.initiatedBy ?? undefined)
       shown.push([data.type, data.metadata.amount, data.token.logo_url])
     }
     expect(shown).toEqual([

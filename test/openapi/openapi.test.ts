@@ -465,6 +465,7 @@ describe('answers', () => {
         'transaction_hash',
         'from',
         'to',
+        'initiated_by',
         'metadata',
         'token',
       ].sort(),

@@ -39,6 +39,11 @@ const USES: readonly NodeUse[] = [
     methods: ['trace_block', 'debug_traceBlockByNumber'],
     isNeeded: false,
   },
+  {
+    what: 'who sent transactions of the past, in activity',
+    methods: ['eth_getTransactionByBlockHashAndIndex'],
+    isNeeded: false,
+  },
   { what: 'the receipts of a block in one request', methods: ['eth_getBlockReceipts'], isNeeded: false },
 ]
 

@@ -6,17 +6,20 @@
 //   an event       logIndex = its index in the block, itemIndex = its place in an ERC-1155 batch
 //   its own value  logIndex = -1
 //   internal value logIndex = -2, -3, … in the order of execution, counted over the movements of the coin
+//
+// Who sent a transaction is in the same answers as its coins. Only a search by events has to ask for it.
 
 import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type RecordedMovement } from '../chain.ts'
 import type { Rpc } from '../node/rpc.ts'
-import { checksum } from './address.ts'
+import { checksum, ZERO_ADDRESS } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
 import { type CoinContract, countedLogs, withoutPassed } from './coin-contract.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
 import { isTooMuch, type Range, readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
 import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
 import type { MinedLog } from './receipts.ts'
-import type { CoinMove } from './traces.ts'
+import { readSenders } from './senders.ts'
+import type { CoinMove, Senders } from './traces.ts'
 
 const OWN_VALUE_INDEX = -1
 
@@ -28,7 +31,9 @@ const readLinkedHeaders = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promi
   return headers.length === numbers.length && areLinked ? headers : null
 }
 
-const nativeMovements = (transactionHash: Hex, moves: readonly CoinMove[]): readonly RecordedMovement[] => {
+type Sent = Pick<RecordedMovement, 'transactionHash' | 'initiatedBy'>
+
+const nativeMovements = (sent: Sent, moves: readonly CoinMove[]): readonly RecordedMovement[] => {
   let inner = OWN_VALUE_INDEX
   return moves.map(({ from, to, amount, isOwn }) => {
     if (!isOwn) inner -= 1
@@ -39,20 +44,24 @@ const nativeMovements = (transactionHash: Hex, moves: readonly CoinMove[]): read
       from: checksum(from),
       to: checksum(to),
       amount,
-      transactionHash,
+      ...sent,
       logIndex: isOwn ? OWN_VALUE_INDEX : inner,
       itemIndex: 0,
     }
   })
 }
 
-const eventMovements = (log: MinedLog): readonly RecordedMovement[] =>
+const eventMovements = (sent: Sent, log: MinedLog): readonly RecordedMovement[] =>
   transfersOf(log).map((transfer, itemIndex) => ({
     ...movementOf(transfer),
-    transactionHash: log.transactionHash,
+    ...sent,
     logIndex: log.logIndex,
     itemIndex,
   }))
+
+/** Transactions that a network adds by itself have the zero address as their sender (bor's state syncs). */
+const initiatorOf = (sender: Hex | undefined): string | null =>
+  sender === undefined || sender === ZERO_ADDRESS ? null : checksum(sender)
 
 /** In the order of the transactions; in each transaction the coin comes before the events. */
 const blockMovements = (
@@ -60,19 +69,22 @@ const blockMovements = (
   found: {
     readonly logs: readonly MinedLog[]
     readonly coins?: BlockCoins | undefined
+    readonly senders?: Senders | undefined
     readonly coinContract: CoinContract
   },
 ): BlockMovements => {
   const ref: BlockRef = { number, hash, parentHash, timestampMs }
   if (transactionHashes.length === 0) return { ...ref, movements: [], isTraced: true }
-  const { coins, coinContract } = found
+  const { coins, senders = coins?.senders, coinContract } = found
   const isTraced = coins?.isTraced ?? false
   const logs = countedLogs(coinContract, { logs: found.logs, isTraced })
   const events = Map.groupBy(logs, ({ transactionHash }) => transactionHash)
   const movements = transactionHashes.flatMap((transactionHash) => {
     const [own, moves] = [events.get(transactionHash) ?? [], coins?.moves.get(transactionHash) ?? []]
     const counted = withoutPassed(coinContract, { moves, logs: own })
-    return [...nativeMovements(transactionHash, counted), ...own.flatMap(eventMovements)]
+    if (counted.length === 0 && own.length === 0) return []
+    const sent = { transactionHash, initiatedBy: initiatorOf(senders?.get(transactionHash)) }
+    return [...nativeMovements(sent, counted), ...own.flatMap((log) => eventMovements(sent, log))]
   })
   return { ...ref, movements, isTraced }
 }
@@ -136,8 +148,11 @@ export const readEventMovements = async (
   const ordered = [...logs.values()].sort((a, b) => a.logIndex - b.logIndex)
   const byBlock = Map.groupBy(ordered, ({ blockHash }) => blockHash)
   const numbers = [...new Set(ordered.map(({ blockNumber }) => blockNumber))].sort((a, b) => (a < b ? -1 : 1))
-  const headers = (await readHeaders(rpc, numbers)).flatMap((header) => header ?? [])
+  const [read, senders] = await Promise.all([readHeaders(rpc, numbers), readSenders(rpc, ordered)])
+  const headers = read.flatMap((header) => header ?? [])
   if (headers.length !== numbers.length || headers.some(({ hash }) => !byBlock.has(hash))) return null
   if (byBlock.size !== headers.length) return null
-  return headers.map((header) => blockMovements(header, { logs: byBlock.get(header.hash) ?? [], coinContract }))
+  return headers.map((header) =>
+    blockMovements(header, { logs: byBlock.get(header.hash) ?? [], senders, coinContract }),
+  )
 }

@@ -1,6 +1,7 @@
-// Reads the movements of the native coin in blocks. The traces of a node show all of them, including internal ones. If the
-// node cannot trace, or no longer has the state of a block, only the values of the transactions themselves are known: those
-// of the successful ones by their receipts. Which tracer the node has is found out once.
+// Reads the movements of the native coin in blocks, and who sent the transactions, which the same answers say. The traces of
+// a node show all movements, including internal ones. If the node cannot trace, or no longer has the state of a block, only
+// the values of the transactions themselves are known: those of the successful ones by their receipts. Which tracer the node
+// has is found out once.
 
 import type { Hex } from '../chain.ts'
 import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from '../node/rpc.ts'
@@ -8,7 +9,7 @@ import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from
 import { type BlockHeader, headerQuestion } from './blocks.ts'
 import { isBlockMissing, isMethodMissing, isStateMissing } from './node-errors.ts'
 import { blockReceiptsQuestion, type Receipt, receiptQuestion } from './receipts.ts'
-import { type CoinMove, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
+import { type CoinMove, type Senders, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
 
 /** The traces of a busy block have some megabytes, its full transactions half a megabyte. */
 const TRACE_BATCH_LIMIT = 10
@@ -21,8 +22,10 @@ const batchLimitOf = (blocks: number, most: number): number =>
 /** The moves of a block's transactions by hash, in order. A transaction without moves may be missing. */
 type BlockMoves = ReadonlyMap<Hex, readonly CoinMove[]>
 
-/** The movements of coins in a block. `isTraced`: they include those inside transactions. */
-export type BlockCoins = { readonly moves: BlockMoves; readonly isTraced: boolean }
+type BlockSent = { readonly moves: BlockMoves; readonly senders: Senders }
+
+/** The movements of coins in a block, and the senders of its transactions. `isTraced`: they include those inside transactions. */
+export type BlockCoins = BlockSent & { readonly isTraced: boolean }
 
 /** What was found out about the node. `none`: it cannot trace. */
 export type Tracing = { tracer: Tracer | 'none' | 'unknown'; noBlockReceipts: boolean }
@@ -64,7 +67,7 @@ const hasButCannotTrace = async (
 const readTraced = async (
   context: NativesContext,
   headers: readonly BlockHeader[],
-): Promise<ReadonlyMap<Hex, BlockMoves> | null> => {
+): Promise<ReadonlyMap<Hex, BlockSent> | null> => {
   const { rpc, tracing } = context
   const [first] = headers
   if (first !== undefined && tracing.tracer === 'unknown') tracing.tracer = await findTracer(context, first.number)
@@ -74,7 +77,7 @@ const readTraced = async (
     headers.map(({ number }) => traceQuestion(tracer, number)),
     { size: 'bulk', batchLimit: batchLimitOf(headers.length, TRACE_BATCH_LIMIT) },
   )
-  const moves = new Map<Hex, BlockMoves>()
+  const found = new Map<Hex, BlockSent>()
   for (const [index, header] of headers.entries()) {
     const answer = answers[index]
     if (answer === undefined) continue
@@ -89,9 +92,9 @@ const readTraced = async (
       return null
     }
     if (!belongsTo(value, header)) return null
-    if (isComplete(value, header)) moves.set(header.hash, value.moves)
+    if (isComplete(value, header)) found.set(header.hash, value)
   }
-  return moves
+  return found
 }
 
 type FullTransaction = { readonly hash: Hex; readonly from: Hex; readonly to: Hex | null; readonly value: bigint }
@@ -112,7 +115,11 @@ const parseFullBlock = (value: unknown): FullBlock => {
   return { hash: hash(block.hash), transactions: listOf(parseTransaction)(block.transactions) }
 }
 
-type OwnBlock = { readonly header: BlockHeader; readonly carrying: readonly FullTransaction[] }
+type OwnBlock = {
+  readonly header: BlockHeader
+  readonly carrying: readonly FullTransaction[]
+  readonly senders: Senders
+}
 type Outcome = Omit<Receipt, 'logs'>
 
 const withoutLogs = ({ logs: _, ...outcome }: Receipt): Outcome => outcome
@@ -142,7 +149,7 @@ const readOutcomes = async (
 }
 
 /** null if the node's answers do not belong to the same block. */
-const ownMovesOf = ({ header, carrying }: OwnBlock, outcomes: ReadonlyMap<Hex, Outcome>): BlockMoves | null => {
+const ownMovesOf = ({ header, carrying, senders }: OwnBlock, outcomes: ReadonlyMap<Hex, Outcome>): BlockSent | null => {
   const moves = new Map<Hex, readonly CoinMove[]>()
   for (const { hash: transactionHash, from, to, value } of carrying) {
     const outcome = outcomes.get(transactionHash)
@@ -152,14 +159,14 @@ const ownMovesOf = ({ header, carrying }: OwnBlock, outcomes: ReadonlyMap<Hex, O
       moves.set(transactionHash, [{ from, to: target, amount: value, isOwn: true }])
     }
   }
-  return moves
+  return { moves, senders }
 }
 
 /** In the order of the headers; null as for `readNatives`. */
 const readOwnMoves = async (
   context: NativesContext,
   headers: readonly BlockHeader[],
-): Promise<readonly BlockMoves[] | null> => {
+): Promise<readonly BlockSent[] | null> => {
   const found: readonly (FullBlock | null)[] = await context.rpc.askAll(
     headers.map(({ number }) => question('eth_getBlockByNumber', [toQuantity(number), true], nullable(parseFullBlock))),
     { size: 'bulk', batchLimit: batchLimitOf(headers.length, FULL_BLOCK_BATCH_LIMIT) },
@@ -168,7 +175,9 @@ const readOwnMoves = async (
   for (const [index, header] of headers.entries()) {
     const block = found[index] ?? null
     if (block?.hash !== header.hash) return null
-    blocks.push({ header, carrying: block.transactions.filter(({ value }) => value > 0n) })
+    const { transactions } = block
+    const senders = new Map(transactions.map((each) => [each.hash, each.from]))
+    blocks.push({ header, carrying: transactions.filter(({ value }) => value > 0n), senders })
   }
   const outcomes = await readOutcomes(
     context,
@@ -186,12 +195,15 @@ export const readNatives = async (
   const busy = headers.filter(({ transactionHashes }) => transactionHashes.length > 0)
   const traced = await readTraced(context, busy)
   if (traced === null) return null
-  const coins = new Map<Hex, BlockCoins>([...traced].map(([hash, moves]) => [hash, { moves, isTraced: true }]))
+  const coins = new Map<Hex, BlockCoins>(
+    [...traced].map(([hash, { moves, senders }]) => [hash, { moves, senders, isTraced: true }]),
+  )
   const untraced = busy.filter((header) => !coins.has(header.hash))
   const own = await readOwnMoves(context, untraced)
   if (own === null) return null
   for (const [index, { hash }] of untraced.entries()) {
-    coins.set(hash, { moves: own[index] ?? new Map(), isTraced: false })
+    const { moves, senders } = own[index] ?? { moves: new Map(), senders: new Map() }
+    coins.set(hash, { moves, senders, isTraced: false })
   }
   return coins
 }

@@ -23,8 +23,15 @@ import {
 /** One movement. `isOwn`: the value of the transaction itself, which is its first frame. */
 export type CoinMove = { readonly from: Hex; readonly to: Hex; readonly amount: bigint; readonly isOwn: boolean }
 
-/** The moves of a block's transactions by hash. Each traced transaction has an entry. */
-export type TracedBlock = { readonly blockHash: Hex | null; readonly moves: ReadonlyMap<Hex, readonly CoinMove[]> }
+/** The senders of a block's transactions by hash. */
+export type Senders = ReadonlyMap<Hex, Hex>
+
+/** The moves and the senders of a block's transactions by hash. Each traced transaction has moves. */
+export type TracedBlock = {
+  readonly blockHash: Hex | null
+  readonly moves: ReadonlyMap<Hex, readonly CoinMove[]>
+  readonly senders: Senders
+}
 
 type Frame = {
   readonly path: readonly number[]
@@ -75,8 +82,18 @@ const parseFlatMove = (trace: JsonRecord): Frame['move'] => {
 const parsePath = (value: unknown): readonly number[] =>
   list(value).map((step) => (typeof step === 'number' ? step : smallQuantity(step)))
 
+/** The first frame of a transaction is its sender's. */
+const addSender = (
+  senders: Map<Hex, Hex>,
+  { transactionHash, from }: { readonly transactionHash: Hex; readonly from: unknown },
+): void => {
+  const sender = nullable(rawAddress)(from)
+  if (sender !== null) senders.set(transactionHash, sender)
+}
+
 const parseFlatTraces = (value: unknown): TracedBlock => {
   const frames = new Map<Hex, Frame[]>()
+  const senders = new Map<Hex, Hex>()
   let blockHash: Hex | null = null
   for (const item of list(value)) {
     const trace = record(item)
@@ -86,11 +103,12 @@ const parseFlatTraces = (value: unknown): TracedBlock => {
     const failed = hasFailed(trace)
     const frame = { path: parsePath(trace.traceAddress), failed, move: failed ? null : parseFlatMove(trace) }
     const transactionHash = hash(trace.transactionHash)
+    if (frame.path.length === 0) addSender(senders, { transactionHash, from: record(trace.action).from })
     const others = frames.get(transactionHash)
     if (others === undefined) frames.set(transactionHash, [frame])
     else others.push(frame)
   }
-  return { blockHash, moves: new Map([...frames].map(([key, each]) => [key, movesOf(each)])) }
+  return { blockHash, moves: new Map([...frames].map(([key, each]) => [key, movesOf(each)])), senders }
 }
 
 /** The callTracer frames that move their value. */
@@ -113,12 +131,15 @@ const parseTree = (value: unknown, path: readonly number[], frames: Frame[]): vo
 const parseTrees = (value: unknown): TracedBlock => {
   // A node without the state of the block returns an error for each transaction in place of its trace.
   const traced = listOf(record)(value).filter(({ result }) => result !== undefined)
+  const senders = new Map<Hex, Hex>()
   const entries = traced.map((entry): readonly [Hex, readonly CoinMove[]] => {
     const frames: Frame[] = []
     parseTree(entry.result, [], frames)
-    return [hash(entry.txHash), movesOf(frames)]
+    const transactionHash = hash(entry.txHash)
+    addSender(senders, { transactionHash, from: record(entry.result).from })
+    return [transactionHash, movesOf(frames)]
   })
-  return { blockHash: null, moves: new Map(entries) }
+  return { blockHash: null, moves: new Map(entries), senders }
 }
 
 /** In the order in which they are tried: the first costs the node least. */

@@ -94,13 +94,13 @@ const PUBLIC_KEY_BYTES = 32
 /** By the two lowest bits of a compact number: how many bytes it takes. A length never needs the fourth mode. */
 const COMPACT_BYTES = [1, 2, 4] as const
 
-/** The public key that signed an extrinsic, in whose name it pays; null if it is not signed. */
-const signerOf = (raw: Hex): Uint8Array | null => {
+/** Who signed an extrinsic, in whose name it pays; null if nobody signed it. */
+export const signerOf = (row: SubstrateNode['row'], raw: Hex): string | null => {
   const data = fromHex(raw)
   const at = COMPACT_BYTES[(data[0] ?? 0) & 3] ?? 0
   const isSigned = at > 0 && SIGNED_BY_ID.every((byte, index) => data[at + index] === byte)
   const key = data.subarray(at + SIGNED_BY_ID.length, at + SIGNED_BY_ID.length + PUBLIC_KEY_BYTES)
-  return isSigned && key.length === PUBLIC_KEY_BYTES ? key : null
+  return isSigned && key.length === PUBLIC_KEY_BYTES ? addressOf(row, key) : null
 }
 
 /** See `Blocks.sendersFrom`. It reads the node's current chain, so it is for final blocks. */
@@ -116,8 +116,8 @@ export const readSendersFrom = async (
   return blocks.flatMap((block, index) => {
     if (block === null) throw new NodeUnavailable('refused', 'A node has no block whose hash it knows.')
     const transactions = block.extrinsics.flatMap((raw) => {
-      const signer = signerOf(raw)
-      return signer === null ? [] : [{ hash: hashOfExtrinsic(raw), from: addressOf(row, signer), to: null }]
+      const from = signerOf(row, raw)
+      return from === null ? [] : [{ hash: hashOfExtrinsic(raw), from, to: null }]
     })
     return [{ number: number + BigInt(index), transactions }]
   })

@@ -8,9 +8,9 @@
 // extrinsics (inherents, whose bytes may repeat in other blocks), the block's hash is reported instead.
 // A movement's position: logIndex is the event's index in the block, itemIndex is 0.
 
-import { type BlockMovements, type Hex, type History, RangeTooWide } from '../chain.ts'
+import { type BlockMovements, type Hex, type History, RangeTooWide, type RecordedMovement } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
-import { type Block, blockQuestion, hashOfExtrinsic, hashQuestion } from './blocks.ts'
+import { type Block, blockQuestion, hashOfExtrinsic, hashQuestion, signerOf } from './blocks.ts'
 import { eventsQuestion } from './events.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, versionQuestion } from './runtime.ts'
@@ -86,27 +86,31 @@ const isBare = (raw: Hex): boolean => {
   return ((start[lengthBytes] ?? 0) & 0b1100_0000) === 0
 }
 
-/** The hashes of a block's extrinsics, by index; null for unsigned ones. */
-const hashesOf = ({ extrinsics }: Pick<Block, 'extrinsics'>): readonly (Hex | null)[] =>
-  extrinsics.map((raw) => (isBare(raw) ? null : hashOfExtrinsic(raw)))
+type Sent = Pick<RecordedMovement, 'transactionHash' | 'initiatedBy'>
 
-const hashesQuestion = (blockHash: Hex): Question<readonly (Hex | null)[] | null> =>
-  converted(blockQuestion(blockHash), (block) => block && hashesOf(block))
+/** A block's extrinsics, by index; null for unsigned ones. */
+const sentIn = (row: SubstrateNode['row'], { extrinsics }: Pick<Block, 'extrinsics'>): readonly (Sent | null)[] =>
+  extrinsics.map((raw) =>
+    isBare(raw) ? null : { transactionHash: hashOfExtrinsic(raw), initiatedBy: signerOf(row, raw) },
+  )
+
+const sentQuestion = ({ row }: SubstrateNode, blockHash: Hex): Question<readonly (Sent | null)[] | null> =>
+  converted(blockQuestion(blockHash), (block) => block && sentIn(row, block))
 
 type BlockParts = {
   readonly header: Header
   readonly timestampMs: number
   readonly moves: readonly EventMovement[]
-  readonly hashes: readonly (Hex | null)[]
+  readonly sent: readonly (Sent | null)[]
 }
 
-const blockMovements = ({ hash }: BlockPlace, { header, timestampMs, moves, hashes }: BlockParts): BlockMovements => ({
+const blockMovements = ({ hash }: BlockPlace, { header, timestampMs, moves, sent }: BlockParts): BlockMovements => ({
   ...header,
   hash,
   timestampMs,
   movements: moves.map(({ extrinsic, ...movement }) => ({
     ...movement,
-    transactionHash: (extrinsic === null ? null : hashes[extrinsic]) ?? hash,
+    ...((extrinsic === null ? null : sent[extrinsic]) ?? { transactionHash: hash, initiatedBy: null }),
     itemIndex: 0,
   })),
   isTraced: true,
@@ -127,16 +131,16 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
     rpc.askAll(moving, { size }),
   ])
   // The inherents alone make a block some hundred kilobytes, so only blocks with movements of extrinsics are fetched.
-  const needsHashes = (index: number) => moves[index]?.some(({ extrinsic }) => extrinsic !== null) === true
-  const hashes = await rpc.askAll(
-    places.map((place, index) => (needsHashes(index) ? hashesQuestion(place.hash) : null)),
+  const needsSent = (index: number) => moves[index]?.some(({ extrinsic }) => extrinsic !== null) === true
+  const sent = await rpc.askAll(
+    places.map((place, index) => (needsSent(index) ? sentQuestion(node, place.hash) : null)),
     { size },
   )
   const blocks = places.flatMap((place, index) => {
     const [header, timestampMs] = [headers[index], times[index]]
     const isThere = header?.number === place.number && (place.number === 0n || header.parentHash === place.before)
-    if (!isThere || timestampMs === undefined || (needsHashes(index) && hashes[index] === null)) return []
-    return [blockMovements(place, { header, timestampMs, moves: moves[index] ?? [], hashes: hashes[index] ?? [] })]
+    if (!isThere || timestampMs === undefined || (needsSent(index) && sent[index] === null)) return []
+    return [blockMovements(place, { header, timestampMs, moves: moves[index] ?? [], sent: sent[index] ?? [] })]
   })
   return blocks.length === places.length ? blocks : null
 }

@@ -180,6 +180,44 @@ test('every tracing method gives the same movements; a node without traces gives
   expect(new Set(keys).size).toBe(keys.length)
 })
 
+test('a movement says who sent its transaction, and a range of blocks costs no further question', async () => {
+  const account = fundedAccount(2)
+  const { request } = await node.publicClient.simulateContract({
+    ...{ account, address: token.address, abi: token.abi, functionName: 'transferFrom', args: [rich, third, 0n] },
+  })
+  const { blockNumber: number } = await node.receiptOf(await node.walletClient.writeContract(request))
+  const told = [[rich, third, account.address]]
+  const ends = ({ movements }: BlockMovements) => movements.map(({ from, to, initiatedBy }) => [from, to, initiatedBy])
+  for (const behaviour of [() => undefined, missing]) {
+    await withNode(behaviour, async (plain, calls) => {
+      expect(ends(await one(number, plain))).toEqual(told)
+      expect(calls.flat().filter((method) => /Transaction|Receipt/.test(method))).toEqual([])
+    })
+  }
+
+  const asked = 'eth_getTransactionByBlockHashAndIndex'
+  const range = { fromBlock: number - 5n, toBlock: number, address: third }
+  await withNode(
+    () => undefined,
+    async (plain, calls) => {
+      expect((await plain.eventMovements(range))?.map(ends)).toEqual([told])
+      expect(calls.flat().filter((method) => method === asked)).toHaveLength(1)
+      expect(await plain.eventMovements({ ...range, toBlock: number - 1n })).toEqual([])
+      expect(calls.flat().filter((method) => method === asked)).toHaveLength(1)
+    },
+  )
+  const without: Behaviour = ({ method }) =>
+    method === asked ? { error: { code: -32601, message: 'Method not found' } } : undefined
+  const unknown = await withNode(without, (plain) => plain.eventMovements(range))
+  expect(unknown?.map(ends)).toEqual([[[rich, third, null]]])
+  const nothing: Behaviour = ({ method }) => (method === asked ? { result: null } : undefined)
+  expect(await withNode(nothing, (plain) => plain.eventMovements(range))).toEqual(unknown)
+  // bor adds transactions from the zero address to some blocks.
+  const byNobody: Behaviour = async ({ method, params }) =>
+    method === asked ? { result: { ...((await node.rpc(method, params)) as object), from: zero } } : undefined
+  expect(await withNode(byNobody, (plain) => plain.eventMovements(range))).toEqual(unknown)
+})
+
 test('the tracing method of a node is found out once', async () => {
   const number = await block([{ to: other, value: 5n }])
   await withNode(missing, async (plain, calls) => {

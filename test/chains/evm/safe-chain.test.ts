@@ -166,6 +166,12 @@ describe('an execution', () => {
     const approve = tokenCall('approve', [owned.owner.address, 4n])
     const several = [approve, tokenCall('transfer', [other, 3n]), { ...pay, input: '0x' as const }]
     expect(await sendFor(owned, several)).toMatchObject(done)
+    const number = await node.publicClient.getBlockNumber({ cacheTime: 0 })
+    const [block] = (await chain.movements({ fromBlock: number, toBlock: number })) ?? []
+    expect(block?.movements.map(({ from, to, initiatedBy }) => [from, to, initiatedBy])).toEqual([
+      [address, other, owned.owner.address],
+      [address, other, owned.owner.address],
+    ])
     expect(await balanceOf(other)).toBe(3n)
     expect(await node.publicClient.getBalance({ address: other })).toBe(before + 7n)
     const allowance = { functionName: 'allowance', args: [address, owned.owner.address] }

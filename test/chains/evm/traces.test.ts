@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { traceQuestion } from '../../../src/chains/evm/traces.ts'
 
-const a = `0x${'a'.repeat(40)}`
+const a = `0x${'a'.repeat(40)}` as const
 const b = `0x${'b'.repeat(40)}`
 const c = `0x${'c'.repeat(40)}`
 const transactionHash = `0x${'1'.repeat(64)}` as const
@@ -50,6 +50,7 @@ test('flat traces: movements of the coin are in order, beginning with the transa
     },
   ])
   expect(traced?.blockHash).toBe(blockHash)
+  expect([...(traced?.senders ?? [])]).toEqual([[transactionHash, a]])
   expect(amounts(traced)).toEqual([
     [5n, true],
     [2n, false],
@@ -109,7 +110,9 @@ test('call trees give the same movements as flat traces', () => {
       frame('CALLCODE', b, c, '0x4'),
     ],
   })
-  expect(amounts(tree([{ txHash: transactionHash, result }]))).toEqual([
+  const traced = tree([{ txHash: transactionHash, result }])
+  expect([...(traced?.senders ?? [])]).toEqual([[transactionHash, a]])
+  expect(amounts(traced)).toEqual([
     [5n, true],
     [1n, false],
     [3n, false],

@@ -105,7 +105,8 @@ describe('a local Asset Hub', () => {
     const alike = { standard: 'native', contract: null, tokenId: null, from: own(alice), to: own(bob), itemIndex: 0 }
     expect(block?.movements).toEqual(
       [UNIT, 2n * UNIT, UNIT].map((amount) => {
-        return { ...alike, amount, transactionHash: hash, logIndex: expect.any(Number) } as RecordedMovement
+        const sent = { transactionHash: hash, initiatedBy: own(alice) }
+        return { ...alike, ...sent, amount, logIndex: expect.any(Number) } as RecordedMovement
       }),
     )
     const places = block?.movements.map(({ logIndex }) => logIndex) ?? []
@@ -257,6 +258,8 @@ describe('a fake chain with real metadata', () => {
     const [one, two] = await movedIn(1n, 2n, of)
     const places = (block: BlockMovements | undefined) =>
       block?.movements.map(({ transactionHash, logIndex, amount }) => [transactionHash, logIndex, amount])
+    // The block of the runtime and of inherents has no sender; this extrinsic has no signer's key.
+    expect(one?.movements.map(({ initiatedBy }) => initiatedBy)).toEqual([null, null, null])
     const hash = hashOfExtrinsic(SIGNED)
     expect(places(one)).toEqual([
       [node.hashOf(1), 0, 10n],
