@@ -170,6 +170,7 @@ CREATE TABLE "movements" (
 	"log_index" integer NOT NULL,
 	"item_index" integer NOT NULL,
 	"at" timestamp (6) with time zone NOT NULL,
+	"initiated_by" text,
 	"of_wallet" boolean DEFAULT true NOT NULL,
 	CONSTRAINT "movements_direction" CHECK (direction in ('in', 'out')),
 	CONSTRAINT "movements_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
