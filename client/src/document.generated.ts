@@ -4748,7 +4748,7 @@ export type components = {
              */
             transaction_hash: string;
             /**
-             * @description Who had it before; the zero address for a mint. An event of a token can name any address: whoever sent the transaction may be another.
+             * @description Who had it before; the zero address for a mint. An event of a token can name any address: `initiated_by` says who caused it.
              * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
              */
             from?: string;
@@ -4757,6 +4757,11 @@ export type components = {
              * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
              */
             to?: string;
+            /**
+             * @description Who sent the transaction, and so caused this; if a contract wallet acts, the account that paid for the gas. Absent if the chain did it by itself, or it is not known.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            initiated_by?: string;
             metadata: {
                 /**
                  * @description How much moved, without a sign, in whole coins.
