@@ -45,7 +45,6 @@ const DEVNET_OVERRIDES = {
   pollIntervalMs: 200,
   climbAfterSeconds: 3,
   expireAfterSeconds: 20,
-  gasPriceOracle: null,
   explorerUrl: null,
 } as const
 
@@ -119,6 +118,12 @@ const evmRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
   }
 }
 
+/** The devnet's chains lack the contracts of the networks whose names they have. A file's network is what its operator says. */
+const builtInRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
+  const row = evmRow(file, setting)
+  return setting.devnet ? { ...row, gasPriceOracle: null } : row
+}
+
 const ERA = { seconds: 300, least: 16, most: 1_024 } as const
 /** Local chains produce blocks only when needed, so eras are short. */
 const LOCAL_ERA = { seconds: 300, least: 16, most: 16 } as const
@@ -148,7 +153,7 @@ const fileOf = <File extends { readonly network: Network }>(files: readonly File
 
 /** The row of one EVM network in an environment. @throws Error for a ceiling below the network's minimum fee. */
 export const evmNetworkRow = ({ network, ...setting }: Setting & { readonly network: Network }): EvmNetworkRow =>
-  evmRow(fileOf<EvmNetworkFile>(EVM, network), setting)
+  builtInRow(fileOf<EvmNetworkFile>(EVM, network), setting)
 
 /** The row of one Substrate network in an environment. */
 export const substrateNetworkRow = ({
@@ -159,7 +164,7 @@ export const substrateNetworkRow = ({
 
 /** The rows of all networks in an environment. */
 export const networkRows = (setting: Setting): readonly NetworkRow[] => [
-  ...EVM.map((file) => evmRow(file, setting)),
+  ...EVM.map((file) => builtInRow(file, setting)),
   ...SUBSTRATE.map((file) => substrateRow(file, setting)),
   ...(setting.further ?? []).map((file) => evmRow(file, setting)),
 ]
