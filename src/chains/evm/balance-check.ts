@@ -10,7 +10,18 @@ import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-c
 import type { BlockMovements, Hex, Movement } from '../chain.ts'
 import { GWEI } from '../networks/network.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
-import { bytes, hash, hexText, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
+import {
+  bytes,
+  hash,
+  hexText,
+  type JsonRecord,
+  listOf,
+  nullable,
+  quantity,
+  rawAddress,
+  record,
+  toQuantity,
+} from '../node/wire.ts'
 import { checksum } from './address.ts'
 import { addressIn, movementOf, type Transfer } from './logs.ts'
 import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './node-errors.ts'
@@ -43,15 +54,26 @@ const parseLog = (value: unknown): Log => {
   return { contract: log.address, named, wrap: wrapOf(log) }
 }
 
-/** On a rollup a transaction also pays for layer 1 (`l1Fee`); some transactions carry blobs (EIP-4844). */
+/**
+ * What a receipt says that the sender paid. On a rollup a transaction also pays for layer 1 (`l1Fee`), and on an OP-stack chain its
+ * operator (surcharge.ts), for the gas that was used. Some transactions carry blobs (EIP-4844). The receipts of op-geth and op-reth
+ * have `daFootprintGasScalar` since Jovian; from then on `blobGasUsed` is a footprint, which costs nothing.
+ */
+const paidFor = (receipt: JsonRecord): bigint => {
+  const amount = (name: string): bigint => nullable(quantity)(receipt[name] ?? null) ?? 0n
+  const flat = amount('gasUsed') * amount('effectiveGasPrice') + amount('l1Fee') + amount('operatorFeeConstant')
+  const scaled = amount('gasUsed') * amount('operatorFeeScalar')
+  const isJovian = (receipt.daFootprintGasScalar ?? null) !== null
+  if (isJovian) return flat + scaled * 100n
+  return flat + scaled / 10n ** 6n + amount('blobGasUsed') * amount('blobGasPrice')
+}
+
 const parseMined = (value: unknown): Mined => {
   const receipt = record(value)
-  const amount = (name: string): bigint => nullable(quantity)(receipt[name] ?? null) ?? 0n
-  const gas = amount('gasUsed') * amount('effectiveGasPrice')
   return {
     blockHash: hash(receipt.blockHash),
     from: rawAddress(receipt.from),
-    cost: gas + amount('l1Fee') + amount('blobGasUsed') * amount('blobGasPrice'),
+    cost: paidFor(receipt),
     others: [receipt.to, receipt.contractAddress].flatMap((each) => nullable(rawAddress)(each ?? null) ?? []),
     logs: listOf(parseLog)(receipt.logs),
   }

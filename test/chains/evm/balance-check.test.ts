@@ -93,6 +93,30 @@ test('skips coins in a block without traces, and everything if the node lacks re
   expect(await behind(noState, (of) => of.checkBalances(told, scope()))).toBeNull()
 })
 
+// op-geth's receipts, and GasPriceOracle.getOperatorFee in the OP-stack specs.
+test.each([
+  ['Isthmus', {}, (gasUsed: bigint) => (gasUsed * 1_234_567n) / 1_000_000n + 7_000n],
+  [
+    'Jovian',
+    { daFootprintGasScalar: '0x190', blobGasUsed: '0x64' },
+    (gasUsed: bigint) => gasUsed * 123_456_700n + 7_000n,
+  ],
+] as const)('expects a sender to have paid the operator fee of %s', async (_, fields, feeFor) => {
+  const { gasUsed } = await call(token, 'transfer', [other, 1n])
+  const told = await block()
+  const withFee: Behaviour = async ({ method, params }) => {
+    if (method !== 'eth_getBlockReceipts') return undefined
+    const receipts = (await node.rpc(method, params)) as readonly object[]
+    const paid = { operatorFeeScalar: '0x12d687', operatorFeeConstant: '0x1b58', ...fields }
+    return { result: receipts.map((each) => ({ ...each, ...paid })) }
+  }
+  const { differences = [] } = (await behind(withFee, (of) => of.checkBalances(told, scope()))) ?? {}
+  const [only] = differences
+  expect(differences).toMatchObject([{ address: rich, contract: null }])
+  // This chain has not taken the fee.
+  expect((only?.changed ?? 0n) - (only?.expected ?? 0n)).toBe(feeFor(BigInt(gasUsed)))
+})
+
 test('reports no difference for a block that a reorganisation removed', async () => {
   await call(token, 'transfer', [other, 2n])
   const told = await block()
