@@ -1,7 +1,11 @@
 // Everything that an EVM network has, on a network added by a file: its own chain id and coin, and a worker that follows it.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { AnyElysia } from 'elysia'
+import { parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import { NETWORKS_FILE } from '../../devnet/networks.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
@@ -11,6 +15,10 @@ import { type Service, startService } from '../support/service.ts'
 
 const network = 'Harbor'
 const SECRET = 'testnet-secret'
+const PIN = '493817'
+const ORACLE = '0x420000000000000000000000000000000000000F'
+/** The network of the dev stack, as one of the OP stack. */
+const OP_STACK_FILE = join(tmpdir(), `strongroom-op-stack-${process.pid}.json`)
 const COIN = { network, contract_address: 'HARB', name: 'Harbor Coin', symbol: 'HARB', decimals: 18 }
 
 let chain: TestChain
@@ -18,15 +26,20 @@ let service: Service
 
 beforeAll(async () => {
   chain = await startChain(network, { chainId: 31_338 })
+  const { address } = await chain.deploy('JovianOracle', [400_000n, 1_234_567n, 7_000n])
+  await chain.rpc('anvil_setCode', [ORACLE, await chain.publicClient.getCode({ address })])
+  const [harbor] = JSON.parse(readFileSync(NETWORKS_FILE, 'utf8'))
+  writeFileSync(OP_STACK_FILE, JSON.stringify([{ ...harbor, gas_price_oracle: ORACLE }]))
   service = await startService({
     rpcUrls: { [network]: chain.rpcUrl },
-    variables: { NETWORKS_FILE, HARBOR_MAX_FEE_GWEI: '7' },
+    variables: { NETWORKS_FILE: OP_STACK_FILE, HARBOR_MAX_FEE_GWEI: '7' },
   })
   service.startWorker()
 })
 afterAll(async () => {
   await service.close()
   await chain.stop()
+  rmSync(OP_STACK_FILE, { force: true })
 })
 
 const funded = async (): Promise<`0x${string}`> => {
@@ -86,6 +99,32 @@ test('a collection is created there, and an NFT of it minted and listed', async 
   expect(received).toMatchObject({ network, type: 'receive_nft', token: { name: 'Berths', contract_address } })
   const held = await service.get('/nfts', { network, wallet_address: address })
   expect(held.json).toMatchObject([{ contract_address, owner_wallet_address: address }])
+})
+
+test('the fees of the OP stack beside gas are charged to the budget of a policy, for the whole gas limit', async () => {
+  const { address } = await service.newWallet({ network, pin: PIN })
+  await chain.fund(address)
+  const gas = { gasLimit: '42000', maxFeePerGas: '1000000000', maxPriorityFeePerGas: '1000000' }
+  // A quarter above 400,000, and by Jovian's formula gas * 1,234,567 * 100 + 7,000.
+  const fee = 42_000n * 1_000_000_000n + 500_000n + 5_185_181_407_000n
+  const sign = () =>
+    service.post('/transactions/sign', {
+      ...{ network, signer_wallet_address: address, developer_secret: SECRET },
+      unsigned_transaction: { to: address, value: '1', ...gas },
+    })
+  const grant = async (max_total_fee: bigint) => {
+    const argument_rules = [{ argument: 'to', operator: 'eq', value: address }]
+    const who = { network, wallet_address: address, developer_secret: SECRET, user_pin: PIN }
+    return service.post('/policies', { ...who, argument_rules, max_total_fee: String(max_total_fee) })
+  }
+  await grant(fee - 1n)
+  expect((await sign()).json).toMatchObject({ code: 'policy_denied' })
+  const { json: policy } = await grant(fee)
+  const signed = await sign()
+  expect(signed.json).toBeString()
+  expect(parseTransaction(signed.json as TransactionSerializedEIP1559)).toMatchObject({ gas: 42_000n })
+  const policies = (await service.get('/policies', { network, wallet_address: address })).json
+  expect(policies.find(({ uuid }: { uuid: string }) => uuid === policy.uuid)).toMatchObject({ spent_fee: String(fee) })
 })
 
 test('its name is in the OpenAPI document, and in the error for an unknown network', async () => {

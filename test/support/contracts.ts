@@ -51,6 +51,11 @@ export type TestContractName =
   | 'WildcardResolver'
   | 'SignedToken'
   | 'SignatureTransfer'
+  | 'FjordOracle'
+  | 'IsthmusOracle'
+  | 'JovianOracle'
+  | 'RefusingOracle'
+  | 'SilentOracle'
 
 const SOURCE_FOLDER = new URL('../contracts/', import.meta.url)
 

@@ -4,8 +4,8 @@ import type { EvmNetworkRow } from '../networks.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { isWithinCap, marketFees } from './fees.ts'
-import { l1FeeQuestion } from './l1-fee.ts'
 import { historyQuestion, marketOf } from './market.ts'
+import { surchargeFrom, surchargeQuestions } from './surcharge.ts'
 
 /** Roughly the gas of a token transfer or a mint. */
 const ORDINARY_GAS = 100_000n
@@ -39,12 +39,13 @@ export const createFeeRules = (input: {
     },
     gasFee: (unsigned) => ours(unsigned).gasLimit * ours(unsigned).maxFeePerGas,
     surcharge: async (unsigned) => {
-      const asked = l1FeeQuestion(row, ours(unsigned))
-      return asked === null ? 0n : rpc.ask(asked)
+      const answers = await rpc.tryAll(surchargeQuestions(row, ours(unsigned)))
+      return surchargeFrom(rpc, answers)(ours(unsigned).gasLimit)
     },
     ordinaryFee: async () => {
-      const [history, l1Fee] = await rpc.askAll([historyQuestion(), l1FeeQuestion(row, PAYMENT)])
-      return ORDINARY_GAS * marketFees(await marketOf(input, history)).maxFeePerGas + (l1Fee ?? 0n)
+      const [history, ...answers] = await rpc.tryAll([historyQuestion(), ...surchargeQuestions(row, PAYMENT)])
+      const { maxFeePerGas } = marketFees(await marketOf(input, rpc.need(history)))
+      return ORDINARY_GAS * maxFeePerGas + surchargeFrom(rpc, answers)(ORDINARY_GAS)
     },
   }
 }

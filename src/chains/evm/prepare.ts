@@ -16,12 +16,12 @@ import { countQuestion, countsOf, notYetMined } from './counts.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas, tooMuchGas } from './intrinsic.ts'
-import { l1FeeQuestion } from './l1-fee.ts'
 import type { NodeContext } from './limits.ts'
 import { assertBelowCeiling, type FeeHistory, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
+import { surchargeFrom, surchargeQuestions } from './surcharge.ts'
 import { assertForm, complete, type Fees, fillIn, pricedFees, worstCost } from './unsigned.ts'
 
 /** The state may change until the transaction is mined. A plain transfer needs no margin. */
@@ -142,7 +142,7 @@ const estimateRich = (context: PrepareContext, sending: Sending): Promise<Answer
 const explainNoFunds = async (
   context: PrepareContext,
   sending: Sending,
-  state: { readonly fees: Fees; readonly surcharge: bigint },
+  state: { readonly fees: Fees; readonly surchargeAt: ReturnType<typeof surchargeFrom> },
 ): Promise<AppError> => {
   const { intent, from } = sending
   const [balance, gas] = await Promise.all([
@@ -151,7 +151,7 @@ const explainNoFunds = async (
   ])
   const wanted = gas.ok ? withMargin(gas.value, ESTIMATE_MARGIN_PERCENT) : intrinsicGas(intent)
   const gasLimit = intent.gasLimit ?? lower(wanted, context.row.maxTransactionGas ?? wanted)
-  const needed = intent.value + gasLimit * state.fees.maxFeePerGas + state.surcharge
+  const needed = intent.value + gasLimit * state.fees.maxFeePerGas + state.surchargeAt(gasLimit)
   return insufficient(context.row, { from, needed, balance, least: intent.gasLimit === undefined && !gas.ok })
 }
 
@@ -218,26 +218,27 @@ export const prepare = async (
     countQuestion(from, 'pending'),
     question('eth_getBalance', [from, 'latest'], quantity),
     historyQuestion(),
-    l1FeeQuestion(row, intent),
     gasQuestion(context, sending),
     blockGasLimitQuestion(intent.gasLimit),
+    ...surchargeQuestions(row, intent),
   ])
-  const [mined, pending, balanceAnswer, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
+  const [mined, pending, balanceAnswer, feeHistory, firstGas, blockGasLimit, ...surchargeAnswers] = answers
   assertFitsBlock(intent, rpc.need(blockGasLimit))
   const counts = countsOf(rpc.need(mined), rpc.need(pending))
   const balance = rpc.need(balanceAnswer)
-  const surcharge = rpc.need(l1Fee) ?? 0n
+  const surchargeAt = surchargeFrom(rpc, surchargeAnswers)
   const market = await marketOf(context, rpc.need(feeHistory))
   assertBelowCeiling(intent, market, row)
   const fees = chooseFees(intent, market)
   assertRelayed(fees, row)
   const gas = await settleGas(context, sending, firstGas)
-  if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surcharge })
+  if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surchargeAt })
   if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
   const standsAlone = gas.ok && !seemsWithoutCode(intent, gas.value)
   const estimated = { ...sending, gas, pending: options.pending }
   const gasLimit = standsAlone ? await gasAlone(context, estimated) : await gasAfterPending(context, estimated)
   const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? counts.pendingCount, gasLimit })
+  const surcharge = surchargeAt(gasLimit)
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost && input.options.skipsBalanceCheck !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })

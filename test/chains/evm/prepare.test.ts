@@ -422,7 +422,7 @@ test('the fee for layer 1 is included in the worst cost, with a margin, and in t
   const { chain: base } = fake(
     ({ method, params: [object] }) => {
       const { to: target, data } = object as { to?: string; data?: Hex }
-      if (method !== 'eth_call' || target !== oracle) return undefined
+      if (method !== 'eth_call' || target !== oracle || !data?.startsWith('0xf1c7a58b')) return undefined
       asked = data
       return { result: `0x${l1Fee.toString(16).padStart(64, '0')}` }
     },
@@ -436,7 +436,6 @@ test('the fee for layer 1 is included in the worst cost, with a margin, and in t
   const { raw } = base.assemble(prepared.unsigned, new Uint8Array(65).fill(1))
   expect(base.offerOf({ raw, recordedCost: 0n }).worstCost).toBe(own)
   // getL1FeeUpperBound(uint256) and the size of the unsigned transaction, at its longest.
-  expect(String(asked).slice(0, 10)).toBe('0xf1c7a58b')
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeGreaterThan(45n)
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeLessThan(90n)
   await node.fund(poor, own + 499_999n)
