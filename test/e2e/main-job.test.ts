@@ -321,7 +321,7 @@ describe('what comes from outside', () => {
       token: { contract_address: token.address, symbol: 'USD', decimals: 6 },
     })
     const fields = ['uuid', 'network', 'type', 'timestamp', 'wallet_address', 'transaction_hash', 'metadata', 'token']
-    for (const item of items) expect(Object.keys(item).sort()).toEqual([...fields, 'from', 'to'].sort())
+    for (const item of items) expect(Object.keys(item).sort()).toEqual([...fields, 'from', 'initiated_by', 'to'].sort())
   })
 
   test("another project's address is refused like an unknown one", async () => {
