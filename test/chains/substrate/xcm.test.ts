@@ -38,7 +38,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     const at = number ?? (await chain.chain.head()).latest.number
     const [block] = (await chain.chain.movements({ fromBlock: at, toBlock: at })) ?? []
     if (block === undefined) throw new Error('expected the block')
-    const moved = block.movements.map(({ transactionHash, logIndex, itemIndex, ...movement }) => movement)
+    const moved = block.movements.map(({ transactionHash, logIndex, itemIndex, initiatedBy, ...movement }) => movement)
     return { block, moved }
   }
 
@@ -82,7 +82,8 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     const { number, hash } = await chain.send(teleport, alice)
     const { block, moved } = await told(number)
     expect(moved).toEqual(preview?.changes ?? [])
-    expect(block.movements.map(({ transactionHash }) => transactionHash)).toEqual([hash, hash])
+    const causes = block.movements.map(({ transactionHash, initiatedBy }) => ({ transactionHash, initiatedBy }))
+    expect(causes).toEqual(Array(2).fill({ transactionHash: hash, initiatedBy: hers }))
     const gone = before - (await planckOf(hers))
     const movedAway = moved.reduce((sum, { amount }) => sum + amount, 0n)
     expect(gone).toBeGreaterThan(movedAway)
@@ -116,7 +117,8 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     const arrived = (await planckOf(his)) - before
     expect(arrived).toBeGreaterThan((69n * UNIT) / 10n)
     expect(moved).toEqual([coin(NONE, his, arrived)] as Movement[])
-    expect(block.movements[0]?.transactionHash).toBe(block.hash)
+    // A message of another chain, and no extrinsic, brought them.
+    expect(block.movements[0]).toMatchObject({ transactionHash: block.hash, initiatedBy: null })
   })
 
   test('reported movements agree with balances; without deposits and withdrawals they do not', async () => {
