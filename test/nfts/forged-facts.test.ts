@@ -50,7 +50,7 @@ test('the standard of a collection that a worker writes does not choose a call',
     return row?.input.slice(0, 10)
   }
   const forged = { standard: 'erc1155', name: 'Doors', symbol: 'DOOR', decimals: 0 }
-  const read = { ...forged, standard: 'erc721', own: true }
+  const read = { ...forged, standard: 'erc721', decimals: null, own: true }
   // Before an API knows the collection, and after.
   for (const token of ['0', '1']) {
     await forge(nfts.address, forged)
