@@ -47,7 +47,7 @@ const isPair = (value: unknown): value is readonly [unknown, unknown] => Array.i
 const isIterable = (value: unknown): value is Iterable<unknown> =>
   typeof value === 'object' && value !== null && Symbol.iterator in value
 
-/** Not by class: a Headers of another realm or library is none of this one's. */
+/** Reads them by their form: `Headers` of another realm or library are of another class. */
 const pairsIn = (headers: WebhookHeaders): readonly (readonly [unknown, unknown])[] => {
   if (!isIterable(headers)) return Object.entries(headers)
   const items: readonly unknown[] = [...headers]

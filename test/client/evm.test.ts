@@ -340,6 +340,15 @@ describe('a provider (EIP-1193)', () => {
     }
   })
 
+  test('sends what was refused for its gas limit with the limit of the second try', async () => {
+    const provider = providerOf(eoa)
+    const pay = (gas: string) =>
+      provider.request({ method: 'eth_sendTransaction', params: [{ from: eoa.address, to: RECIPIENT, gas }] })
+    await expect(pay('0x1')).rejects.toMatchObject({ code: -32602 })
+    const sent = await chain.receiptOf(hexOf(String(await pay('0x7530'))))
+    expect((await chain.publicClient.getTransaction({ hash: sent.transactionHash })).gas).toBe(30_000n)
+  })
+
   test('refuses what cannot be paid, and a wrong PIN', async () => {
     const value = `0x${parseEther('1000000').toString(16)}`
     const poor = providerOf(eoa).request({ method: 'eth_sendTransaction', params: [{ to: RECIPIENT, value }] })
