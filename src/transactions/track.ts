@@ -40,8 +40,8 @@ import { agreedResults, hasSucceeded, isFinalForAll, judgeFinal } from './second
 type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
 
 /**
- * How a mined execution failed, or null. For an eoa wallet the receipt decides, and the reason comes from a replay. For a contract wallet its own event decides,
- * and the reason comes from simulating its calls.
+ * How a mined execution failed, or null. For an eoa wallet the receipt decides, and the reason comes from a replay. For a contract
+ * wallet its own event decides, and the reason comes from simulating its calls.
  */
 const failureOf = async (
   { contractWallets, failureReason }: Pick<Chain, 'contractWallets' | 'failureReason'>,

@@ -7,6 +7,8 @@ type CredentialView = 'credentials' | 'credentials-none' | 'prove' | 'new-pin' |
 type View = LoginView | CredentialView | 'approvals' | 'consent' | 'granted' | 'revoke' | 'refused' | 'done'
 
 const SECONDS_MS = 1_000
+/** The longest time that a timer knows. A longer one, such as a gateway's Retry-After, is over at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1
 
 /** Finds an element of the page. */
 export const element = <Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind => {
@@ -155,7 +157,7 @@ export const onSubmit = (formId: string, fieldId: string, task: (typed: string) 
 /** Resolves after a while, or at once when the signal ends it. */
 export const pause = (seconds: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, seconds * SECONDS_MS)
+    const timer = setTimeout(resolve, Math.min(seconds * SECONDS_MS, TIMER_MAX_MS))
     signal.addEventListener('abort', () => {
       clearTimeout(timer)
       resolve()
