@@ -1,0 +1,39 @@
+// What the database returns of a row that it says it wrote. Its owner can plant a trigger, a rule or a policy that keeps an earlier
+// value, or none, and the statement succeeds all the same. So what decides is returned, and compared with what was meant.
+
+/** The database has written something else than it was told. The transaction must not commit. */
+export class NotWritten extends Error {
+  constructor(readonly table: string) {
+    super(`The database did not write a row of ${table} as it was told to.`)
+    this.name = 'NotWritten'
+  }
+}
+
+const textOf = (value: unknown): string => {
+  if (value === null || value === undefined) return 'null'
+  if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('hex')}`
+  if (value instanceof Date) return `time ${value.getTime()}`
+  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`
+  if (typeof value !== 'object') return `${typeof value} ${JSON.stringify(String(value))}`
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined)
+  return `{${fields
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, field]) => `${JSON.stringify(name)}:${textOf(field)}`)
+    .join(',')}}`
+}
+
+type Written<Row> = {
+  readonly table: string
+  readonly meant: Row
+  readonly returned: Readonly<Record<keyof Row, unknown>>
+}
+
+/**
+ * Compares each value that was meant with the one that was returned. Dates are equal by their time, bytes by their content, and
+ * JSON whatever the order of its names.
+ * @throws NotWritten
+ */
+export const requireWritten = <Row extends object>({ table, meant, returned }: Written<Row>): void => {
+  const names = Object.keys(meant) as (keyof Row)[]
+  if (!names.every((name) => textOf(meant[name]) === textOf(returned[name]))) throw new NotWritten(table)
+}
