@@ -112,6 +112,7 @@ export const VAULT_EVENTS = [
   'policy_forged',
   'wallet_forged',
   'delegates_forged',
+  'write_undone',
   'wrong_pins_spent',
   'wrong_user_secret',
   'user_secret_forged',

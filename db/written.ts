@@ -3,9 +3,22 @@
 
 /** The database has written something else than it was told. The transaction must not commit. */
 export class NotWritten extends Error {
-  constructor(readonly table: string) {
+  readonly projectId: string | null
+  /** The row, as far as it is known. */
+  readonly subject: string
+
+  /** @param meant values of the row. */
+  constructor(
+    readonly table: string,
+    meant: object = {},
+  ) {
     super(`The database did not write a row of ${table} as it was told to.`)
     this.name = 'NotWritten'
+    const row = new Map(Object.entries(meant))
+    const ids = ['ownerId', 'walletId', 'keyringId', 'policyId', 'id'].map((name) => row.get(name))
+    const projectId = row.get('projectId')
+    this.projectId = typeof projectId === 'string' ? projectId : null
+    this.subject = ids.find((id) => typeof id === 'string') ?? table
   }
 }
 
@@ -35,5 +48,5 @@ type Written<Row> = {
  */
 export const requireWritten = <Row extends object>({ table, meant, returned }: Written<Row>): void => {
   const names = Object.keys(meant) as (keyof Row)[]
-  if (!names.every((name) => textOf(meant[name]) === textOf(returned[name]))) throw new NotWritten(table)
+  if (!names.every((name) => textOf(meant[name]) === textOf(returned[name]))) throw new NotWritten(table, meant)
 }

@@ -1,7 +1,7 @@
 // The first argument of every function of custody. Each process builds one.
 
 import type { Db } from '../../db/client.ts'
-import { auditJson } from '../../db/queries/custody/audit.ts'
+import { type AuditRow, auditJson } from '../../db/queries/custody/audit.ts'
 import { type KeyringRow, readKeyrings, readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
 import type { Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
@@ -9,7 +9,8 @@ import { type Audit, createCustodyAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
-import { type Journal, NO_JOURNAL } from './journal/journal.ts'
+import { type Journal, withoutJournal } from './journal/journal.ts'
+import { createKeptAudit, type KeptAudit } from './kept-audit.ts'
 import type { WalletChain } from './keys/worst-cost.ts'
 import { createRefusals, type Refusals, type RefusalsLog } from './refusals.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
@@ -35,6 +36,8 @@ export type CustodyCtx = {
   readonly deploymentKey: DeploymentKey
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
+  /** Notices that audit rows of this vault are gone. */
+  readonly keptAudit: KeptAudit
   /** Records refusals in the audit. */
   readonly refusals: Refusals
   readonly now: () => Date
@@ -74,7 +77,7 @@ export type CustodySettings = {
 }
 
 export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
-  const { db, environment, chainOf, limits, deploymentKey, journal = NO_JOURNAL } = settings
+  const { db, environment, chainOf, limits, deploymentKey, journal = withoutJournal() } = settings
   const rootKeys = createRootKeys(settings)
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
@@ -89,8 +92,13 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     },
   })
   const projectKeys = createProjectKeys({ db, rootKeys })
-  const guesses = createGuesses({ db, projectKeys, journal })
-  const audit = createCustodyAudit({ ...settings, onCommitted: (rows) => journal.add({ audit: rows.map(auditJson) }) })
+  const guesses = createGuesses({ db, projectKeys, journal, now: settings.now })
+  const keptAudit = createKeptAudit(settings)
+  const onCommitted = (rows: readonly AuditRow[]) => {
+    keptAudit.add(rows)
+    journal.add({ audit: rows.map(auditJson) })
+  }
+  const audit = createCustodyAudit({ ...settings, onCommitted })
   return {
     db,
     environment,
@@ -100,6 +108,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     deploymentKey,
     projectKeys,
     audit,
+    keptAudit,
     refusals: createRefusals({ ...settings, audit }),
     journal,
     now: settings.now,

@@ -10,6 +10,7 @@ import type { Db } from '../../db/client.ts'
 import { type AuditRow, commitAuditRows } from '../../db/queries/custody/audit.ts'
 import { isReferenceMissing } from '../../db/violated-constraint.ts'
 import { type SecurityEventKind, VAULT_EVENTS, type VaultEventKind } from '../../db/words.ts'
+import { NotWritten } from '../../db/written.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
 import type { Audit, AuditAct } from './audit.ts'
 import { actOf, type Counted, createCounts, groupOf, rowsOf, seenOf } from './counted-events.ts'
@@ -32,6 +33,19 @@ const ofNoProject = ({ projectId, details, ...act }: AuditAct): AuditAct => ({
   projectId: null,
   details: { ...details, project: projectId ?? '' },
 })
+
+/** The database says that it wrote something, and did not. */
+const undone = (cause: NotWritten): AppError => {
+  const { table, projectId, subject } = cause
+  return new AppError(
+    'internal',
+    `The database did not keep what the vault wrote in ${table}, so nothing was done with it.`,
+    {
+      event: { kind: 'write_undone', projectId, actor: 'system', subject, details: { table } },
+      cause,
+    },
+  )
+}
 
 export const createRefusals = (parts: {
   readonly db: Db
@@ -114,7 +128,8 @@ export const createRefusals = (parts: {
     recording: async <Result>(work: () => Promise<Result>): Promise<Result> => {
       try {
         return await work()
-      } catch (error) {
+      } catch (thrown) {
+        const error = thrown instanceof NotWritten ? undone(thrown) : thrown
         const event = error instanceof AppError ? error.event : null
         if (event !== null && isOfVault(event) && !recorded.has(event)) {
           recorded.add(event)

@@ -46,7 +46,7 @@ export type { Archivable, Checkpoint } from './chain/archive.ts'
 export type { Broken, NotedHead, Verification } from './chain/verify.ts'
 export { type Credentials, requireConsent } from './credentials/credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
-export { NO_JOURNAL, openJournal } from './journal/journal.ts'
+export { openJournal, withoutJournal } from './journal/journal.ts'
 export type { Note as JournalNote } from './journal/records.ts'
 export type { ImportedText } from './keys/imported.ts'
 export { openRootKey } from './root/root-key.ts'
@@ -115,6 +115,7 @@ const binding =
   (ctx: CustodyCtx) =>
   <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
   async (...input: Input): Promise<Output> => {
+    ctx.keptAudit.require()
     await ctx.journal.requireSame()
     const output = await ctx.refusals.recording(() => work(ctx, ...input))
     await ctx.journal.sync()
@@ -167,6 +168,11 @@ const operatingOf = (ctx: CustodyCtx) => {
      */
     rotateProjectKey: bind(rotateProjectKey),
   }
+}
+
+const flush = async ({ keptAudit, refusals }: CustodyCtx): Promise<void> => {
+  keptAudit.close()
+  await refusals.flush()
 }
 
 /** Builds the vault of a process. */
@@ -236,7 +242,7 @@ export const createVault = (settings: CustodySettings) => {
     ...readingOf(ctx),
     ...ctx.journal.reader,
     /** Writes the refusals that are only counted so far, before the process ends. */
-    flushRefusals: ctx.refusals.flush,
+    flushRefusals: () => flush(ctx),
   }
 }
 

@@ -19,7 +19,7 @@ export type ForgedRow = {
   readonly trouble: string
 }
 
-type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal'>
+type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal' | 'now'>
 
 /** Forged rows of custody, and `unfinished` ones, which a stopped process can also leave. */
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }

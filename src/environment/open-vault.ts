@@ -2,7 +2,7 @@
 
 import { type Audit, createCustodyAudit } from '../custody/audit.ts'
 import { bindDeployment, type DeploymentKey } from '../custody/deployment.ts'
-import { createVault, NO_JOURNAL, type OperatorVault, openJournal, openRootKey } from '../custody/vault.ts'
+import { createVault, type OperatorVault, openJournal, openRootKey, withoutJournal } from '../custody/vault.ts'
 import { bindingsOf, openChecked, type Process, type ReadingCtx } from './contexts.ts'
 
 type VaultCtx = ReadingCtx & {
@@ -40,7 +40,7 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
   const ctx = { ...base, deploymentKey, audit: createCustodyAudit({ ...base, deploymentKey }) }
   const paths = config.vaultJournals
   const key = deploymentKey.derive('journal')
-  const journal = paths.length === 0 ? NO_JOURNAL : await openJournal({ ...ctx, paths, key, onLost })
+  const journal = paths.length === 0 ? withoutJournal() : await openJournal({ ...ctx, paths, key, onLost })
   const { flushRefusals, ...vault } = createVault({
     ...ctx,
     rootKey,

@@ -272,8 +272,9 @@ describe('an approval', () => {
     expect(await troublesOf(terms)).toEqual([])
     await sql`delete from used_approvals where approval_id = ${approval.id}`
     expect(await troublesOf(terms)).toEqual(['the audit names an approval that was used, and its row is gone'])
-    // Then nothing but the audit tells of the first use.
-    expect(await codeOf(sign({ wallet, terms, approval }))).toBe('resolved')
+    // The vault that used it remembers. To another one, without a journal, only the audit tells of the first use.
+    expect(await codeOf(sign({ wallet, terms, approval }))).toBe('approval_ended')
+    expect(await codeOf(sign({ wallet, terms, approval }, {}, await custody.another({})))).toBe('resolved')
     expect(await troublesOf(terms)).toEqual(['the audit names an approval that was used twice'])
   })
 

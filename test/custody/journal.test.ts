@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type RowsWith, readImages } from '../../db/queries/custody/journal.ts'
 import { type Journal, openJournal } from '../../src/custody/journal/journal.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
@@ -34,10 +35,15 @@ const records = async (): Promise<readonly Record<string, unknown>[]> => {
   return lines.map((line) => JSON.parse(line.slice(65)))
 }
 
+const keep = async (...rows: readonly RowsWith[]): Promise<void> => {
+  journal.addSeen(...rows)
+  await journal.sync()
+}
+
 /** Begins to keep a row, which cannot be read. */
 const keepHeld = async () => {
   const release = await holdTable(sql, 'project_keys', 'access exclusive')
-  const keeping = journal.keep({ table: 'project_keys', where: { project_id: projectId } })
+  const keeping = keep({ table: 'project_keys', where: { project_id: projectId } })
   await untilWaiting(sql)
   return { release, keeping }
 }
@@ -79,17 +85,23 @@ test('who has added nothing waits for the record that is being written', async (
   expect(await records()).toHaveLength(1)
 })
 
-test('of the states of a row the newest one is replayed, though an earlier one that somebody wrote back is in a later record', async () => {
-  const where = { project_id: projectId }
+test('of the states of a row the newest one that the vault wrote is replayed, whatever a later record saw in the table', async () => {
+  const row = { table: 'developer_keys', where: { project_id: projectId } } as const
   const become = async (version: number) => {
     await sql`update developer_keys set version = ${version} where project_id = ${projectId}`
-    await journal.keep({ table: 'developer_keys', where })
   }
-  await become(3)
-  await become(2)
+  const wrote = async (version: number) => {
+    await become(version)
+    journal.wrote(...(await readImages(custody.db, [row])).map(({ table, text }) => ({ table, text })))
+  }
+  await wrote(3)
+  await wrote(2)
+  await become(9)
+  await keep(row)
+  await become(1)
   // As a database that was restored to before the journal began.
   await sql`delete from vault_journals`
   expect(await journal.reader.replayJournal()).toEqual({ rows: 1 })
-  const [row] = await sql`select version from developer_keys where project_id = ${projectId}`
-  expect(row).toEqual({ version: 3 })
+  const [found] = await sql`select version from developer_keys where project_id = ${projectId}`
+  expect(found).toEqual({ version: 3 })
 })

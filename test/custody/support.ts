@@ -13,7 +13,7 @@ import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ControlMode, Environment, Network, WalletType } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
-import { type Journal, NO_JOURNAL } from '../../src/custody/journal/journal.ts'
+import { type Journal, withoutJournal } from '../../src/custody/journal/journal.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { WalletChain } from '../../src/custody/keys/worst-cost.ts'
 import type { Payload } from '../../src/custody/payload.ts'
@@ -138,7 +138,7 @@ export const openTestIdentity = async (fill = 0xa3) => {
 export const openTestGuesses = async (db: Db, openKey: () => Promise<RootKey> = openTestRootKey) => {
   const rootKey = await openKey()
   const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-  const parts = { db, projectKeys, journal: NO_JOURNAL }
+  const parts = { db, projectKeys, journal: withoutJournal(), now: () => new Date() }
   return {
     ...createGuesses(parts),
     /** Gives a project its first key. */
@@ -235,7 +235,7 @@ export const openCustody = async (
       chainOf,
       limits: { ...LIMITS, ...limits },
       log: console,
-      now: () => NOW,
+      now: () => new Date(),
     }
     const { flushRefusals, ...vault } = createVault(parts)
     flushes.push(flushRefusals)

@@ -87,6 +87,20 @@ export const insertLinks = async (db: Pick<Db, 'prepared'>, links: readonly Link
     ) as link(chain, position, audit_id, head)`
 }
 
+/** Of some audit rows those that are there, by their MACs in hex, and whether they have a link. */
+export const presentAudit = async (
+  db: Queryable,
+  rows: readonly { readonly mac: string; readonly at: Date }[],
+): Promise<ReadonlyMap<string, boolean>> => {
+  const times = rows.map(({ at }) => at.toISOString()).toSorted()
+  const { rows: present } = await db.execute<{ readonly mac: string; readonly isChained: boolean }>(sql`
+    select encode(a.mac, 'hex') as mac, exists (select from public.audit_chain c where c.audit_id = a.id) as "isChained"
+    from public.audit a
+    where a.at between ${times[0]}::timestamptz and ${times.at(-1)}::timestamptz
+      and a.mac = any(array(select decode(m, 'hex') from unnest(${sql.param(rows.map(({ mac }) => mac))}::text[]) m))`)
+  return new Map(present.map(({ mac, isChained }) => [mac, isChained]))
+}
+
 /** The chains to which the newest links belong. */
 export const recentChains = async (db: Queryable, input: { readonly links: number }): Promise<readonly string[]> => {
   const newest = db

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { delegateLists } from '../../schema.ts'
+import { proofOf, provenImage, type RowImage } from './journal.ts'
 
 export type DelegateListRow = Pick<typeof delegateLists.$inferSelect, 'projectId' | 'delegates' | 'version' | 'mac'>
 
@@ -28,13 +29,16 @@ export const listDelegateLists = (
     .where(projectId === null ? undefined : eq(delegateLists.projectId, projectId))
     .orderBy(delegateLists.projectId)
 
-/** Writes a list over the version before. @param row.before null if there was none. @returns false if it has changed meanwhile. */
+/**
+ * Writes a list over the version before.
+ * @param row.before null if there was none. @returns null if it has changed meanwhile. @throws NotWritten
+ */
 export const writeDelegateList = async (
   tx: Tx,
   { before, ...row }: DelegateListRow & { readonly before: number | null },
-): Promise<boolean> => {
+): Promise<RowImage | null> => {
   const { delegates, version, mac } = row
-  const { rowCount } = await tx
+  const written = await tx
     .insert(delegateLists)
     .values(row)
     .onConflictDoUpdate({
@@ -42,7 +46,8 @@ export const writeDelegateList = async (
       set: { delegates, version, mac, updatedAt: sql`now()` },
       setWhere: eq(delegateLists.version, before ?? 0),
     })
-  return rowCount === 1
+    .returning(proofOf(delegateLists, row))
+  return provenImage(delegateLists, row, written)
 }
 
 /** The newest version of a project's list that the audit has; 0 if it has none. */

@@ -5,6 +5,7 @@ import { and, asc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
 import { reached, type TryLimit } from '../throttles.ts'
+import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
 const LEASE_SECONDS = 10
 
@@ -41,7 +42,7 @@ export const readGuesses = async (
     .select({
       row: getTableColumns(pinGuesses),
       // To the millisecond, as the MAC has its times.
-      now: sql`date_trunc('milliseconds', now())`.mapWith(pinGuesses.lockedUntil),
+      now: sql`date_trunc('milliseconds', clock_timestamp())`.mapWith(pinGuesses.lockedUntil),
       isLeased: sql<boolean>`coalesce(${pinGuesses.leaseUntil} > now(), false)`,
       version: userKeys.version,
       limitSeconds: input.limits.length === 0 ? sql<null>`null` : (reached(input.limits) as SQL<number | null>),
@@ -68,24 +69,33 @@ const countOf = ({ fails, total, lockedUntil, revision, mac }: GuessesRow) => ({
   mac,
 })
 
+const keyOf = ({ projectId, ownerId }: Owner): Owner => ({ projectId, ownerId })
+
 type Leased = { readonly lease: string }
 
-/** Writes a charged count and takes the lease. @returns false if the count has changed, or is leased. */
-export const writeCharge = async (db: Queryable, { lease, ...row }: GuessesRow & Leased): Promise<boolean> => {
-  const { rowCount } = await db
+/** Writes a charged count and takes the lease. @returns null if the count has changed, or is leased. @throws NotWritten */
+export const writeCharge = async (db: Queryable, { lease, ...row }: GuessesRow & Leased): Promise<RowImage | null> => {
+  const meant = { ...keyOf(row), ...countOf(row), lease }
+  const written = await db
     .update(pinGuesses)
     .set({ ...countOf(row), lease, leaseUntil: sql`now() + make_interval(secs => ${LEASE_SECONDS})` })
     .where(and(isNext(row), sql`coalesce(${pinGuesses.leaseUntil} <= now(), true)`))
-  return rowCount === 1
+    .returning(proofOf(pinGuesses, meant))
+  return provenImage(pinGuesses, meant, written)
 }
 
-/** Writes a count and ends the lease. @returns false if the count has changed, or the lease is not this one. */
-export const writeReleased = async (db: Queryable, { lease, ...row }: GuessesRow & Leased): Promise<boolean> => {
-  const { rowCount } = await db
+/** Writes a count and ends the lease. @returns null if the count has changed, or the lease is not this one. @throws NotWritten */
+export const writeReleased = async (
+  db: Queryable,
+  { lease, ...row }: GuessesRow & Leased,
+): Promise<RowImage | null> => {
+  const meant = { ...keyOf(row), ...countOf(row) }
+  const written = await db
     .update(pinGuesses)
     .set({ ...countOf(row), ...NO_LEASE })
     .where(and(isNext(row), eq(pinGuesses.lease, lease)))
-  return rowCount === 1
+    .returning(proofOf(pinGuesses, meant))
+  return provenImage(pinGuesses, meant, written)
 }
 
 /** Ends the lease and keeps the count. @returns false if the lease is not this one. */
@@ -97,12 +107,14 @@ export const endLease = async (db: Queryable, input: Owner & Leased): Promise<bo
   return rowCount === 1
 }
 
-/** Writes a count whatever was there; a row that is gone is made again. */
-export const replaceGuesses = async (db: Queryable, row: GuessesRow): Promise<void> => {
-  await db
+/** Writes a count whatever was there; a row that is gone is made again. @throws NotWritten */
+export const replaceGuesses = async (db: Queryable, row: GuessesRow): Promise<RowImage> => {
+  const written = await db
     .insert(pinGuesses)
     .values(row)
     .onConflictDoUpdate({ target: [pinGuesses.projectId, pinGuesses.ownerId], set: countOf(row) })
+    .returning(proofOf(pinGuesses, row))
+  return requireImage(pinGuesses, row, written)
 }
 
 /** Owners with a user key after `after`, in order, each with its count; null if that row is gone. */

@@ -1,9 +1,11 @@
 // The rows of custody as a journal keeps them: whole, as PostgreSQL's own JSON, which loses no digit.
 
-import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, getTableName, isNull, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { audit, vaultJournals } from '../../schema.ts'
 import { ARCHIVED_ACTIONS } from '../../words.ts'
+import { NotWritten, requireWritten } from '../../written.ts'
 import type { AuditRow } from './audit.ts'
 import { isArchived } from './audit-archive.ts'
 
@@ -52,7 +54,7 @@ const KEPT = {
   // A second lock means that control is shared, and the seed sealed under both.
   keyrings: {
     key: ['id'],
-    more: sql`(select count(*) from owner_locks l where l.keyring_id = t.id)`,
+    more: sql`(select count(*) from public.owner_locks l where l.keyring_id = t.id)`,
     age: { grows: 'more' },
   },
   owner_locks: {
@@ -83,23 +85,75 @@ export const JOURNAL_TABLES = Object.keys(KEPT) as readonly JournalTable[]
 export type RowsWith = { readonly table: JournalTable; readonly where: Readonly<Record<string, string>> }
 
 /** `text` is the row in JSON. */
-export type RowImage = { readonly table: JournalTable; readonly text: string }
+export type RowImage = {
+  readonly table: JournalTable
+  readonly text: string
+  /** It was only read from the table, which may have shown anything at that moment: another image of the row counts more. */
+  readonly isSeen?: true
+}
 
 const list = (parts: readonly SQL[]): SQL => sql.join([...parts], sql`, `)
 
 const names = (columns: readonly string[]): SQL => list(columns.map((column) => sql`${sql.identifier(column)}`))
 
+/** A row that a statement calls `row`, as a journal keeps it. */
+const imageOf = (table: JournalTable, row: SQL): SQL<string> => {
+  const { without = [] }: Kept = KEPT[table]
+  const image = without.reduce((kept, column) => sql`${kept} - ${column}::text`, sql`pg_catalog.to_jsonb(${row})`)
+  return sql`(${image})::text`
+}
+
+type Proof<Meant> = Readonly<Record<keyof Meant, unknown>> & { readonly image: string }
+
+/**
+ * What a statement returns of the row of `table` that it writes: the columns of `meant`, and the row's image.
+ * @param more what a journal also keeps of a keyring: how many locks it has.
+ */
+export const proofOf = <Meant extends object>(table: PgTable, meant: Meant, more?: number) => {
+  const name = getTableName(table) as JournalTable
+  const image = imageOf(name, sql`${sql.identifier(name)}`)
+  const all = more === undefined ? image : sql<string>`(${image}::jsonb || ${JSON.stringify({ more })}::jsonb)::text`
+  const columns = Object.entries(getTableColumns(table)).filter(([column]) => column in meant)
+  return { ...(Object.fromEntries(columns) as Record<keyof Meant, PgColumn>), image: all }
+}
+
+/**
+ * The image of the one row that a statement wrote, by what it returned for `proofOf`.
+ * @returns null if it wrote none. @throws NotWritten
+ */
+export const provenImage = <Meant extends object>(
+  table: PgTable,
+  meant: Meant,
+  [row]: readonly Proof<Meant>[],
+): RowImage | null => {
+  if (row === undefined) return null
+  const name = getTableName(table) as JournalTable
+  requireWritten({ table: name, meant, returned: row })
+  return { table: name, text: row.image }
+}
+
+/** The same of a statement that must write a row. @throws NotWritten also if it wrote none. */
+export const requireImage = <Meant extends object>(
+  table: PgTable,
+  meant: Meant,
+  rows: readonly Proof<Meant>[],
+): RowImage => {
+  const image = provenImage(table, meant, rows)
+  if (image === null) throw new NotWritten(getTableName(table), meant)
+  return image
+}
+
 const imagesOf = (table: JournalTable, rows: readonly RowsWith[]): SQL => {
-  const { without = [], more }: Kept = KEPT[table]
+  const { more }: Kept = KEPT[table]
   const matches = rows.map(({ where }) =>
     sql.join(
       Object.entries(where).map(([column, value]) => sql`t.${sql.identifier(column)} = ${value}`),
       sql` and `,
     ),
   )
-  const row = more === undefined ? sql`to_jsonb(t)` : sql`to_jsonb(t) || jsonb_build_object('more', ${more})`
-  const image = without.reduce((kept, column) => sql`${kept} - ${column}::text`, row)
-  return sql`select ${table}::text as "table", (${image})::text as text from ${sql.identifier(table)} t
+  const row = imageOf(table, sql`t`)
+  const image = more === undefined ? row : sql`(${row}::jsonb || pg_catalog.jsonb_build_object('more', ${more}))::text`
+  return sql`select ${table}::text as "table", ${image} as text from public.${sql.identifier(table)} t
     where ${sql.join(
       matches.map((match) => sql`(${match})`),
       sql` or `,
@@ -114,7 +168,7 @@ export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Pr
   })
   if (parts.length === 0) return []
   const { rows } = await db.execute<RowImage>(sql.join(parts, sql` union all `))
-  return [...rows]
+  return rows.map((row) => ({ ...row, isSeen: true as const }))
 }
 
 /** @returns the row's key as one text, and its age: the newer of two states has the higher one. A row that never changes has 1. */
@@ -126,6 +180,26 @@ export const readImage = ({ table, text }: RowImage) => {
     row,
     key: [table, ...key.map((column) => String(row[column]))].join('\n'),
     age: hasEnded ? ENDED : Number(age === undefined ? 1 : row[age.grows]),
+  }
+}
+
+/**
+ * Reads committed rows once more: a trigger after the statement, or the transaction's end, may have put earlier ones back, or deleted
+ * them.
+ * @throws NotWritten unless each row is as it was written, or newer.
+ */
+export const requireKept = async (db: Queryable, images: readonly RowImage[]): Promise<void> => {
+  const whereOf = ({ table, text }: RowImage): RowsWith => {
+    const row = JSON.parse(text) as Readonly<Record<string, unknown>>
+    return { table, where: Object.fromEntries(KEPT[table].key.map((column) => [column, String(row[column])])) }
+  }
+  const present = new Map((await readImages(db, images.map(whereOf))).map((image) => [readImage(image).key, image]))
+  for (const image of images) {
+    const { key, age } = readImage(image)
+    const found = present.get(key)
+    const isKept = found !== undefined && (found.text === image.text || readImage(found).age > age)
+    // A policy's lock goes with it, and both may be gone by now.
+    if (!isKept && image.table !== 'policy_locks') throw new NotWritten(image.table)
   }
 }
 
@@ -173,7 +247,7 @@ const shareKeyrings = async (tx: Tx, rows: SQL): Promise<number> => {
   const { rowCount } = await tx.execute(sql`
     update keyrings t set sealed = r.sealed
     from jsonb_to_recordset(${rows}) as r(id uuid, sealed bytea, more int)
-    where t.id = r.id and r.more > (select count(*) from owner_locks l where l.keyring_id = t.id) and t.sealed <> r.sealed`)
+    where t.id = r.id and r.more > (select count(*) from public.owner_locks l where l.keyring_id = t.id) and t.sealed <> r.sealed`)
   return rowCount ?? 0
 }
 

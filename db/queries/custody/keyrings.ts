@@ -11,8 +11,16 @@ import {
   walletKeys,
   type wallets,
 } from '../../schema.ts'
-import type { ControlMode, FreezeScope, KeyringKind, Network, WalletType } from '../../words.ts'
+import {
+  CONTROL_MODES,
+  type ControlMode,
+  type FreezeScope,
+  type KeyringKind,
+  type Network,
+  type WalletType,
+} from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
+import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
 export type OwnerLockRow = Pick<
@@ -271,22 +279,32 @@ export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promi
 
 export type NewKeyringRow = typeof keyrings.$inferInsert
 
-export const insertKeyring = async (db: Queryable, row: NewKeyringRow): Promise<void> => {
-  await db.insert(keyrings).values(row)
-}
+/** @throws NotWritten */
+export const insertKeyring = async (db: Queryable, row: NewKeyringRow): Promise<RowImage> =>
+  requireImage(
+    keyrings,
+    row,
+    await db
+      .insert(keyrings)
+      .values(row)
+      .returning(proofOf(keyrings, row, 1)),
+  )
 
-/** Replaces a sealed seed. @returns false if its bytes are not `was` any more. */
+/** Replaces a sealed seed by one under both credentials. @returns null if its bytes are not `was` any more. @throws NotWritten */
 export const replaceSeed = async (
   db: Queryable,
   input: { readonly keyringId: string; readonly was: Uint8Array; readonly sealed: Uint8Array },
-): Promise<boolean> => {
-  const { rowCount } = await db
+): Promise<RowImage | null> => {
+  const { keyringId: id, was, sealed } = input
+  const meant = { id, sealed }
+  const written = await db
     .update(keyrings)
-    .set({ sealed: input.sealed })
-    .where(and(eq(keyrings.id, input.keyringId), eq(keyrings.sealed, input.was)))
-  return rowCount === 1
+    .set({ sealed })
+    .where(and(eq(keyrings.id, id), eq(keyrings.sealed, was)))
+    .returning(proofOf(keyrings, meant, CONTROL_MODES.length))
+  return provenImage(keyrings, meant, written)
 }
 
-export const insertWalletKey = async (db: Queryable, row: typeof walletKeys.$inferInsert): Promise<void> => {
-  await db.insert(walletKeys).values(row)
-}
+/** @throws NotWritten */
+export const insertWalletKey = async (db: Queryable, row: typeof walletKeys.$inferInsert): Promise<RowImage> =>
+  requireImage(walletKeys, row, await db.insert(walletKeys).values(row).returning(proofOf(walletKeys, row)))

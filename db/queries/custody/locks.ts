@@ -3,6 +3,7 @@ import type { Queryable } from '../../client.ts'
 import { developerKeys, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
 import type { FreezeScope, Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
+import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
 /** A credential's key as it was read. It is replaced only if both are still the same. */
 type Versioned = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
@@ -15,24 +16,26 @@ export const readDeveloperKey = async (db: Queryable, projectId: string): Promis
   return row ?? null
 }
 
-export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<void> => {
-  await db.insert(developerKeys).values(row)
-}
+/** @throws NotWritten */
+export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<RowImage> =>
+  requireImage(developerKeys, row, await db.insert(developerKeys).values(row).returning(proofOf(developerKeys, row)))
 
 const isStill = (table: typeof developerKeys | typeof userKeys, was: Versioned) =>
   and(eq(table.version, was.version), eq(table.sealed, was.sealed))
 
-/** @returns false if the row is not `was` any more. */
+/** @returns null if the row is not `was` any more. @throws NotWritten */
 export const updateDeveloperKey = async (
   db: Queryable,
   input: { readonly projectId: string; readonly was: Versioned; readonly sealed: Uint8Array },
-): Promise<boolean> => {
+): Promise<RowImage | null> => {
   const { projectId, was, sealed } = input
-  const { rowCount } = await db
+  const meant = { projectId, sealed, version: was.version + 1 }
+  const written = await db
     .update(developerKeys)
-    .set({ sealed, version: was.version + 1, updatedAt: sql`now()` })
+    .set({ sealed, version: meant.version, updatedAt: sql`now()` })
     .where(and(eq(developerKeys.projectId, projectId), isStill(developerKeys, was)))
-  return rowCount === 1
+    .returning(proofOf(developerKeys, meant))
+  return provenImage(developerKeys, meant, written)
 }
 
 export type NewUserKeyRow = typeof userKeys.$inferInsert & {
@@ -40,10 +43,28 @@ export type NewUserKeyRow = typeof userKeys.$inferInsert & {
   readonly guessesMac: Uint8Array
 }
 
-/** Inserts the owner's user key, and the row that counts wrong PINs. */
-export const insertUserKey = async (db: Queryable, { guessesMac, ...row }: NewUserKeyRow): Promise<void> => {
-  await db.insert(userKeys).values(row)
-  await db.insert(pinGuesses).values({ projectId: row.projectId, ownerId: row.ownerId, mac: guessesMac })
+/** Inserts the owner's user key, and the row that counts wrong PINs. @throws NotWritten */
+export const insertUserKey = async (
+  db: Queryable,
+  { guessesMac: mac, ...row }: NewUserKeyRow,
+): Promise<readonly RowImage[]> => {
+  const guesses = {
+    projectId: row.projectId,
+    ownerId: row.ownerId,
+    fails: 0,
+    total: 0,
+    lockedUntil: null,
+    revision: 0,
+    mac,
+  }
+  return [
+    requireImage(userKeys, row, await db.insert(userKeys).values(row).returning(proofOf(userKeys, row))),
+    requireImage(
+      pinGuesses,
+      guesses,
+      await db.insert(pinGuesses).values(guesses).returning(proofOf(pinGuesses, guesses)),
+    ),
+  ]
 }
 
 type UserKeyRow = typeof userKeys.$inferSelect
@@ -64,7 +85,7 @@ export const readUserKey = async (
   return row ?? null
 }
 
-/** @returns false if the row is not `was` any more. */
+/** @returns null if the row is not `was` any more. @throws NotWritten */
 export const updateUserKey = async (
   db: Queryable,
   input: Owner & {
@@ -73,17 +94,19 @@ export const updateUserKey = async (
     readonly salt: Uint8Array
     readonly sealed: Uint8Array
   },
-): Promise<boolean> => {
-  const { was, version, salt, sealed } = input
-  const { rowCount } = await db
+): Promise<RowImage | null> => {
+  const { projectId, ownerId, was, version, salt, sealed } = input
+  const meant = { projectId, ownerId, salt, sealed, version }
+  const written = await db
     .update(userKeys)
     .set({ salt, sealed, version, updatedAt: sql`now()` })
     .where(and(ofOwner(input), isStill(userKeys, was)))
-  return rowCount === 1
+    .returning(proofOf(userKeys, meant))
+  return provenImage(userKeys, meant, written)
 }
 
 export type NewOwnerLockRow = typeof ownerLocks.$inferInsert
 
-export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Promise<void> => {
-  await db.insert(ownerLocks).values(row)
-}
+/** @throws NotWritten */
+export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Promise<RowImage> =>
+  requireImage(ownerLocks, row, await db.insert(ownerLocks).values(row).returning(proofOf(ownerLocks, row)))

@@ -2,6 +2,7 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { keyrings, ownerLocks } from '../../schema.ts'
 import type { ControlMode } from '../../words.ts'
+import { proofOf, provenImage, type RowImage } from './journal.ts'
 
 /** null: of all projects. */
 type OfProject = { readonly projectId: string | null }
@@ -100,17 +101,19 @@ export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<r
 
 type LockState = Pick<typeof ownerLocks.$inferSelect, 'sealed' | 'policiesOnly' | 'version'>
 
-/** Replaces a lock's outer layer, with its new use. @returns false if its bytes are not `was` any more. */
+/** Replaces a lock's outer layer, with its new use. @returns null if its bytes are not `was` any more. @throws NotWritten */
 export const updateOwnerLock = async (
   tx: Tx,
   input: LockState & { readonly id: string; readonly was: Uint8Array },
-): Promise<boolean> => {
+): Promise<RowImage | null> => {
   const { id, was, ...state } = input
-  const { rowCount } = await tx
+  const meant = { id, ...state }
+  const written = await tx
     .update(ownerLocks)
     .set(state)
     .where(and(eq(ownerLocks.id, id), eq(ownerLocks.sealed, was)))
-  return rowCount === 1
+    .returning(proofOf(ownerLocks, meant))
+  return provenImage(ownerLocks, meant, written)
 }
 
 /** Reads the locks of a keyring and locks their rows until the transaction ends. */

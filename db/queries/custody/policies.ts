@@ -4,7 +4,9 @@ import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { uint256In } from '../../columns.ts'
 import { policies, policyLocks, wallets } from '../../schema.ts'
-import { type AuditRow, textOf } from './audit.ts'
+import { NotWritten, requireWritten } from '../../written.ts'
+import { type AuditRow, requireAuditMacs, textOf } from './audit.ts'
+import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
 /** A policy without what proves its spending, which stays in custody. */
 export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
@@ -58,28 +60,41 @@ const spendingColumns = {
 
 export const isUnrevoked = isNull(policies.revokedAt)
 
-export const insertPolicy = async (tx: Tx, row: typeof policies.$inferInsert): Promise<PolicyRow> => {
-  const [inserted] = await tx.insert(policies).values(row).returning(policyColumns)
-  if (inserted === undefined) throw new Error('A policy was not inserted.')
-  return inserted
+/** @throws NotWritten */
+export const insertPolicy = async (
+  tx: Tx,
+  row: typeof policies.$inferInsert,
+): Promise<{ readonly policy: PolicyRow; readonly image: RowImage }> => {
+  const inserted = await tx
+    .insert(policies)
+    .values(row)
+    .returning({ ...getTableColumns(policies), image: proofOf(policies, {}).image })
+  const image = requireImage(policies, row, inserted)
+  const [returned] = inserted
+  if (returned === undefined) throw new NotWritten('policies')
+  const { image: _, mac, ...policy } = returned
+  return { policy, image }
 }
 
-export const insertPolicyLock = async (tx: Tx, row: typeof policyLocks.$inferInsert): Promise<void> => {
-  await tx.insert(policyLocks).values(row)
-}
+/** @throws NotWritten */
+export const insertPolicyLock = async (tx: Tx, row: typeof policyLocks.$inferInsert): Promise<RowImage> =>
+  requireImage(policyLocks, row, await tx.insert(policyLocks).values(row).returning(proofOf(policyLocks, row)))
 
-/** Marks a policy of a wallet as revoked, and erases its lock and its MAC. @returns false if it was revoked before. */
+/** Marks a policy of a wallet as revoked, and erases its lock and its MAC. @returns null if it was revoked before. @throws NotWritten */
 export const endPolicy = async (
   tx: Tx,
   { policyId, walletId }: { readonly policyId: string; readonly walletId: string },
-): Promise<boolean> => {
-  const { rowCount } = await tx
+): Promise<RowImage | null> => {
+  const meant = { id: policyId, walletId, mac: null }
+  const rows = await tx
     .update(policies)
     .set({ revokedAt: sql`now()`, updatedAt: sql`now()`, mac: null })
     .where(and(eq(policies.id, policyId), eq(policies.walletId, walletId), isUnrevoked))
-  if (rowCount !== 1) return false
-  await tx.delete(policyLocks).where(eq(policyLocks.policyId, policyId))
-  return true
+    .returning({ ...proofOf(policies, meant), revokedAt: policies.revokedAt })
+  if (rows[0]?.revokedAt === null) throw new NotWritten('policies')
+  const image = provenImage(policies, meant, rows)
+  if (image !== null) await tx.delete(policyLocks).where(eq(policyLocks.policyId, policyId))
+  return image
 }
 
 export type LockedPolicy = { readonly lock: PolicyLockRow; readonly spending: SpendingRow }
@@ -120,18 +135,20 @@ export const lockSpending = async (tx: Tx, id: string): Promise<SpendingRow | nu
 /**
  * Writes what was spent, unless `expiresAt` is over by the database's clock. `now()` would be the begin of the transaction,
  * which may have waited since.
- * @returns false if it is over.
+ * @returns null if it is over. @throws NotWritten
  */
 export const writeSpending = async (
   tx: Tx,
   { id, expiresAt, ...spending }: SpendingRow & Pick<PolicyRow, 'id' | 'expiresAt'>,
-): Promise<boolean> => {
+): Promise<RowImage | null> => {
   const isOpen = expiresAt === null ? undefined : sql`${expiresAt.toISOString()}::timestamptz > clock_timestamp()`
-  const { rowCount } = await tx
+  const meant = { id, ...spending }
+  const written = await tx
     .update(policies)
     .set(spending)
     .where(and(eq(policies.id, id), isOpen))
-  return rowCount === 1
+    .returning(proofOf(policies, meant))
+  return provenImage(policies, meant, written)
 }
 
 type Charging = {
@@ -143,12 +160,25 @@ type Charging = {
   readonly rows: readonly AuditRow[]
 }
 
+type Charged = Pick<SpendingRow, 'limitCounts' | 'mac'> & {
+  /** Digits, as the prepared statement returns all these numbers. */
+  readonly uses: string
+  readonly spentValue: string
+  readonly spentFee: string
+  readonly image: string
+  readonly auditMacs: readonly string[]
+}
+
 /**
  * Writes the new spending and the audit rows of the use with one prepared statement.
- * @returns false if nothing was written, because the row has changed since it was read, or the policy was revoked or has expired.
+ * @returns null if nothing was written, because the row has changed since it was read, or the policy was revoked or has expired.
+ * @throws NotWritten though the charge or some rows may be committed: nothing may be signed.
  */
-export const chargeWithAudit = async (db: Db, { id, expiresAt, before, after, rows }: Charging): Promise<boolean> => {
-  const [written] = await db.prepared<{ policies: number }>`
+export const chargeWithAudit = async (
+  db: Db,
+  { id, expiresAt, before, after, rows }: Charging,
+): Promise<RowImage | null> => {
+  const [written] = await db.prepared<Charged>`
     with charged as (
       update public.policies
       set uses = ${after.uses}, spent_value = ${after.spentValue}, spent_fee = ${after.spentFee},
@@ -157,15 +187,24 @@ export const chargeWithAudit = async (db: Db, { id, expiresAt, before, after, ro
         and spent_value = ${before.spentValue} and spent_fee = ${before.spentFee}
         and limit_counts = ${JSON.stringify(before.limitCounts)}::text::jsonb
         and coalesce(${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp(), true)
-      returning id
+      returning uses, spent_value, spent_fee, limit_counts, mac, pg_catalog.to_jsonb(policies)::text as image
     ), audited as (
       insert into public.audit (project_id, at, actor, action, subject, details, mac)
       select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
       from charged, jsonb_to_recordset(${textOf(rows)}::text::jsonb) as r(
         "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
+      returning mac
     )
-    select count(*)::int as policies from charged`
-  return written?.policies === 1
+    select uses, spent_value as "spentValue", spent_fee as "spentFee", limit_counts as "limitCounts", mac, image,
+      array(select encode(mac, 'hex') from audited) as "auditMacs"
+    from charged`
+  if (written === undefined) return null
+  const { image, auditMacs, ...returned } = written
+  requireAuditMacs(rows, auditMacs)
+  const { uses, spentValue, spentFee, ...rest } = after
+  const meant = { ...rest, uses: String(uses), spentValue: String(spentValue), spentFee: String(spentFee) }
+  requireWritten({ table: 'policies', meant, returned })
+  return { table: 'policies', text: image }
 }
 
 /** The policies of some locks, and their wallets. */

@@ -1,6 +1,7 @@
 import { and, asc, count, eq, max, ne, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { projectKeys } from '../../schema.ts'
+import { proofOf, type RowImage, requireImage } from './journal.ts'
 
 export type ProjectKeyRow = typeof projectKeys.$inferSelect
 
@@ -9,9 +10,9 @@ type Version = Pick<ProjectKeyRow, 'projectId' | 'version'>
 const ofVersion = (input: Version) =>
   and(eq(projectKeys.projectId, input.projectId), eq(projectKeys.version, input.version))
 
-export const insertProjectKey = async (db: Queryable, row: typeof projectKeys.$inferInsert): Promise<void> => {
-  await db.insert(projectKeys).values(row)
-}
+/** @throws NotWritten */
+export const insertProjectKey = async (db: Queryable, row: typeof projectKeys.$inferInsert): Promise<RowImage> =>
+  requireImage(projectKeys, row, await db.insert(projectKeys).values(row).returning(proofOf(projectKeys, row)))
 
 export const readProjectKey = async (db: Queryable, input: Version): Promise<ProjectKeyRow | null> => {
   const [row] = await db.select().from(projectKeys).where(ofVersion(input))

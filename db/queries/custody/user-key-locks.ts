@@ -2,6 +2,7 @@ import { and, asc, eq, gt, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { userKeyLocks, userKeys } from '../../schema.ts'
 import type { UserSecretKind } from '../../words.ts'
+import { proofOf, provenImage, type RowImage } from './journal.ts'
 
 type Row = typeof userKeyLocks.$inferSelect
 type Owner = Pick<Row, 'projectId' | 'ownerId'>
@@ -71,15 +72,16 @@ export const countPasskeyLocks = (db: Queryable, owner: Owner): Promise<number> 
 
 /**
  * Writes the next state of a lock.
- * @param input.was the version that it follows on; 0: there is no row. @returns false if the row has another version.
+ * @param input.was the version that it follows on; 0: there is no row. @returns null if the row has another version. @throws NotWritten
  */
 export const writeUserKeyLock = async (
   tx: Tx,
   input: UserKeyLockOf & State & { readonly id: string; readonly was: number },
-): Promise<boolean> => {
+): Promise<RowImage | null> => {
   const { was, ...row } = input
+  const { id: _, ...meant } = row
   const { version, sealed } = row
-  const { rowCount } = await tx
+  const written = await tx
     .insert(userKeyLocks)
     .values(row)
     .onConflictDoUpdate({
@@ -87,7 +89,8 @@ export const writeUserKeyLock = async (
       set: { version, sealed, updatedAt: sql`now()` },
       setWhere: eq(userKeyLocks.version, was),
     })
-  return rowCount === 1
+    .returning(proofOf(userKeyLocks, meant))
+  return provenImage(userKeyLocks, meant, written)
 }
 
 /** null: of all projects. */

@@ -63,10 +63,10 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
     read: () => readUserKey(ctx.db, wallet),
     write: async (tx, { was, sealed }) => {
       const version = Math.max(was.version, versionAtLeast) + 1
-      if (!(await updateUserKey(tx, { ...of, was, version, sealed, salt }))) return false
-      return lock === null || (await ctx.guesses.unlock(tx, of))
+      const written = await updateUserKey(tx, { ...of, was, version, sealed, salt })
+      const guesses = written === null || lock === null ? null : await ctx.guesses.unlock(tx, of)
+      return written === null || (lock !== null && guesses === null) ? null : [written, ...(guesses ?? [])]
     },
-    row: { table: 'user_keys', where: { project_id: projectId, owner_id: ownerId } },
     act: {
       projectId,
       actor,
@@ -101,8 +101,10 @@ export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange
     version,
     inner: sealDeveloperKey({ projectId, secret: newSecret, developerKey }),
     read: () => readDeveloperKey(ctx.db, projectId),
-    write: (tx, written) => updateDeveloperKey(tx, { projectId, ...written }),
-    row: { table: 'developer_keys', where: { project_id: projectId } },
+    write: async (tx, next) => {
+      const written = await updateDeveloperKey(tx, { projectId, ...next })
+      return written && [written]
+    },
     act: { projectId, actor, action: 'developer_secret_changed', subject: projectId, details: {} },
   })
 }

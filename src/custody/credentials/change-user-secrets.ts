@@ -16,6 +16,7 @@ import {
 import type { UserSecretKind } from '../../../db/words.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { identityOf, sealUserKeyLock } from '../sealing/hierarchy.ts'
@@ -46,12 +47,6 @@ const actOf = (action: 'user_secret_added' | 'user_secret_removed', { wallet, ac
   const named = passkeyId === '' ? { kind } : { kind, passkey_id: passkeyId }
   return { projectId, actor, action, subject, details: { wallet: wallet.id, ...named, lock_version: String(version) } }
 }
-
-const rowOf = ({ projectId, ownerId, kind, passkeyId }: UserKeyLockOf) =>
-  ({
-    table: 'user_key_locks',
-    where: { project_id: projectId, owner_id: ownerId, kind, passkey_id: passkeyId },
-  }) as const
 
 const refuseTooMany = async (tx: Tx, of: UserKeyLockOf): Promise<void> => {
   await holdUserKey(tx, of)
@@ -85,9 +80,9 @@ const addLock = async (
     read: () => readUserKeyLock(ctx.db, of),
     write: async (tx, { was, sealed }) => {
       if (kind === 'passkey' && was.sealed === null) await refuseTooMany(tx, of)
-      return writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed })
+      const written = await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed })
+      return written && [written]
     },
-    row: rowOf(of),
     act: actOf('user_secret_added', { wallet, actor, of, version }),
   })
 }
@@ -140,7 +135,7 @@ export const removeUserSecret = async (ctx: CustodyCtx, request: Removal): Promi
     throw new AppError('invalid_input', 'A secret cannot be removed with itself: send one that stays.')
   }
   const versionAtLeast = userLockFloor(ctx, of)
-  await ctx.db.transaction(async (tx) => {
+  await changing(ctx, async (tx, wrote) => {
     // Two requests could otherwise remove each other's secret at once.
     await holdUserKey(tx, of)
     const isLeft = lock === null || (await readUserKeyLock(tx, lock)).sealed !== null
@@ -148,10 +143,9 @@ export const removeUserSecret = async (ctx: CustodyCtx, request: Removal): Promi
     const was = await readUserKeyLock(tx, of)
     if (was.sealed === null) throw notFound(kind === 'passkey' ? 'passkey' : 'recovery code')
     const version = Math.max(was.version, versionAtLeast) + 1
-    if (!(await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed: null }))) {
-      throw changedMeanwhile()
-    }
+    const written = await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed: null })
+    if (written === null) throw changedMeanwhile()
+    wrote(written)
     await ctx.audit.record(tx, actOf('user_secret_removed', { wallet, actor, of, version }))
-    tx.afterCommit(() => ctx.journal.addRows(rowOf(of)))
   })
 }

@@ -23,6 +23,7 @@ import type { TryLimit } from '../../../db/queries/throttles.ts'
 import type { VaultEventKind } from '../../../db/words.ts'
 import { AppError, notFound, type SecurityEvent, unreachable } from '../../errors.ts'
 import { createQueues, type Queue } from '../../queue.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { invalidSecret, whereOf } from './credentials.ts'
 import type { ChargedGuess, Guesses } from './guesses.ts'
@@ -171,11 +172,14 @@ export const createGuard = (parts: Parts & { readonly argon2: Queue }) => {
 type OwnerAct = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
 
 /** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
-export const unlockOwner = async ({ db, audit, guesses }: CustodyCtx, input: OwnerAct): Promise<void> => {
+export const unlockOwner = async (ctx: CustodyCtx, input: OwnerAct): Promise<void> => {
+  const { audit, guesses } = ctx
   const { projectId, ownerId, actor } = input
   await guesses.fetchKeys({ projectId, ownerId })
-  await db.transaction(async (tx) => {
-    if (!(await guesses.unlock(tx, { projectId, ownerId }))) throw notFound('owner with a PIN')
+  await changing(ctx, async (tx, wrote) => {
+    const written = await guesses.unlock(tx, { projectId, ownerId })
+    if (written === null) throw notFound('owner with a PIN')
+    wrote(...written)
     await audit.record(tx, { projectId, actor, action: 'owner_unlocked', subject: ownerId, details: {} })
   })
 }

@@ -16,8 +16,10 @@ import {
   writeCharge,
   writeReleased,
 } from '../../../db/queries/custody/guesses.ts'
+import type { RowImage } from '../../../db/queries/custody/journal.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { TryLimit } from '../../../db/queries/throttles.ts'
+import { type Clocks, withClocks } from '../clocks.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -62,7 +64,12 @@ export const boundGuesses = ({ fails, total, lockedUntil, revision, ...owner }: 
 
 const NO_GUESSES = { fails: 0, total: 0, lockedUntil: null, revision: 0 }
 
-type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys; readonly journal: Journal }
+type Parts = {
+  readonly db: Db
+  readonly projectKeys: ProjectKeys
+  readonly journal: Journal
+  readonly now: () => Date
+}
 
 type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
 
@@ -89,15 +96,12 @@ const read = async ({ journal }: Parts, db: Queryable, input: Parameters<typeof 
   return { ...found, isEarlier }
 }
 
-/** The key of an owner's row in the journal. */
-const rowOf = ({ projectId, ownerId }: Owner) =>
-  ({ table: 'pin_guesses', where: { project_id: projectId, owner_id: ownerId } }) as const
+const isOver = ({ lockedUntil }: Counted, { earlier }: Clocks): boolean =>
+  lockedUntil !== null && lockedUntil <= earlier
 
-const isOver = ({ lockedUntil }: Counted, now: Date): boolean => lockedUntil !== null && lockedUntil <= now
-
-const chargedOf = (row: Counted, now: Date): Counted => {
-  const fails = isOver(row, now) ? 1 : row.fails + 1
-  const lockedUntil = fails === FAILS_MAX ? new Date(now.getTime() + LOCK_SECONDS * MS_A_SECOND) : null
+const chargedOf = (row: Counted, clocks: Clocks): Counted => {
+  const fails = isOver(row, clocks) ? 1 : row.fails + 1
+  const lockedUntil = fails === FAILS_MAX ? new Date(clocks.later.getTime() + LOCK_SECONDS * MS_A_SECOND) : null
   return { fails, total: row.total + 1, lockedUntil }
 }
 
@@ -113,9 +117,9 @@ const takenBackOf = ({ fails, total }: Counted): Counted => ({
 
 const charge = async (parts: Parts, input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => {
   const { projectId, ownerId, lease } = input
-  const found = await read(parts, parts.db, input)
+  const { found, clocks } = await withClocks(parts.now, () => read(parts, parts.db, input))
   if (found === null) throw new Error('An owner without a user key has no row of guesses.')
-  const { row, now, version, limitSeconds, isLeased, isEarlier } = found
+  const { row, version, limitSeconds, isLeased, isEarlier } = found
   if (limitSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, limitSeconds) }
   if (isEarlier || row === null || !(await isAsWritten(parts, row))) {
     return { state: 'forged', retryAfterSeconds: LOCK_SECONDS }
@@ -123,16 +127,18 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
   // The lease first: the charge of the guess under way may have locked the owner, and a right PIN takes that back.
   if (isLeased) return { state: 'taken' }
   if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
-  if (row.lockedUntil !== null && !isOver(row, now)) {
-    const seconds = Math.ceil((row.lockedUntil.getTime() - now.getTime()) / MS_A_SECOND)
+  if (row.lockedUntil !== null && !isOver(row, clocks)) {
+    const seconds = Math.ceil((row.lockedUntil.getTime() - clocks.earlier.getTime()) / MS_A_SECOND)
     return { state: 'locked', retryAfterSeconds: seconds }
   }
-  const charged = await nextOf(parts, row, chargedOf(row, now))
+  const charged = await nextOf(parts, row, chargedOf(row, clocks))
   // Before the charge: a slow root key must not cost a guess.
   const cleared = await nextOf(parts, charged, clearedOf(charged))
-  if (!(await writeCharge(parts.db, { ...charged, lease }))) return { state: 'taken' }
+  const written = await writeCharge(parts.db, { ...charged, lease })
+  if (written === null) return { state: 'taken' }
   // Before the PIN is checked, as a restored database must not give the guess back.
-  await parts.journal.keep(rowOf(input))
+  parts.journal.wrote(written)
+  await parts.journal.sync()
   const locks = charged.fails === FAILS_MAX || charged.total === TOTAL_MAX
   return { state: 'charged', projectId, ownerId, lease, version, locks, cleared }
 }
@@ -143,8 +149,9 @@ const release = async (parts: Parts, input: Leased, counted: (row: Counted) => C
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
     const { row = null, isEarlier = false } = (await read(parts, parts.db, { ...input, limits: [] })) ?? {}
     if (row?.lease !== lease || isEarlier || !(await isAsWritten(parts, row))) return false
-    if (await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })) {
-      parts.journal.addRows(rowOf(input))
+    const written = await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })
+    if (written !== null) {
+      parts.journal.wrote(written)
       return true
     }
   }
@@ -159,18 +166,18 @@ const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
   if (version !== null) await parts.projectKeys.macOf({ version, row: boundGuesses({ ...NO_GUESSES, ...owner }) })
 }
 
-const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<boolean> => {
+const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<readonly RowImage[] | null> => {
   await lockGuesses(tx, { projectId, ownerId })
   const found = await read(parts, tx, { projectId, ownerId, limits: [] })
   const version = await newestProjectKeyVersion(tx, projectId)
-  if (found === null || version === null) return false
+  if (found === null || version === null) return null
   // A forged row may have any revision, and journals know the true one: the new one is above them all.
   const isOurs = found.row !== null && !found.isEarlier && (await isAsWritten(parts, found.row))
-  const was = isOurs ? (found.row?.revision ?? 0) : Date.now()
+  const floor = parts.journal.floorOf('pin_guesses', [projectId, ownerId])
+  const was = Math.max(isOurs ? (found.row?.revision ?? 0) : Date.now(), floor)
   const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
-  await replaceGuesses(tx, { ...row, mac: await parts.projectKeys.macOf({ version, row: boundGuesses(row) }) })
-  tx.afterCommit(() => parts.journal.addRows(rowOf(row)))
-  return true
+  const mac = await parts.projectKeys.macOf({ version, row: boundGuesses(row) })
+  return [await replaceGuesses(tx, { ...row, mac })]
 }
 
 export type Guesses = ReturnType<typeof createGuesses>
@@ -183,8 +190,9 @@ export const createGuesses = (parts: Parts) => ({
   charge: (input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => charge(parts, input),
   /** After a right PIN: ends the lease, takes the charge back and clears `fails`. @returns false if the lease was not ours. */
   clear: async ({ cleared, ...leased }: ChargedGuess): Promise<boolean> => {
-    if (!(await writeReleased(parts.db, { ...cleared, lease: leased.lease }))) return release(parts, leased, clearedOf)
-    parts.journal.addRows(rowOf(leased))
+    const written = await writeReleased(parts.db, { ...cleared, lease: leased.lease })
+    if (written === null) return release(parts, leased, clearedOf)
+    parts.journal.wrote(written)
     return true
   },
   /** After a wrong PIN: ends the lease and keeps the charge. @returns false if the lease was not ours. */
@@ -193,9 +201,9 @@ export const createGuesses = (parts: Parts) => ({
   takeBack: (input: Leased): Promise<boolean> => release(parts, input, takenBackOf),
   /**
    * For operators: clears all wrong PINs, also where the row is gone or was forged.
-   * @returns false if there is no such owner, or the owner has no PIN.
+   * @returns what was written; null if there is no such owner, or the owner has no PIN.
    */
-  unlock: (tx: Tx, owner: Owner): Promise<boolean> => unlock(parts, tx, owner),
+  unlock: (tx: Tx, owner: Owner): Promise<readonly RowImage[] | null> => unlock(parts, tx, owner),
   fetchKeys: (owner: Owner): Promise<void> => fetchKeys(parts, owner),
   /** The MAC of a new owner's row, which has no guesses yet. */
   macOfFirst: ({ projectKeyVersion: version, ...owner }: Owner & { readonly projectKeyVersion: number }) =>

@@ -6,6 +6,7 @@ import { insertDeveloperKey, readDeveloperKey } from '../../../db/queries/custod
 import { insertProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { Environment } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
@@ -59,7 +60,8 @@ const keepInJournal = (
   note: { readonly projectId: string; readonly about: string; readonly isActive: boolean },
 ): void => {
   const where = { project_id: note.projectId }
-  journal.addRows({ table: 'project_keys', where }, { table: 'developer_keys', where })
+  // Of a project that was there before, as this call may be a repetition.
+  journal.addSeen({ table: 'project_keys', where }, { table: 'developer_keys', where })
   journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
 }
 
@@ -84,10 +86,10 @@ const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making
           identity: identityOf.developerKey({ projectId }),
           plaintext: sealDeveloperKey({ projectId, secret, developerKey }),
         })
-  await ctx.db.transaction(async (tx) => {
+  await changing(ctx, async (tx, wrote) => {
     await ctx.rootKeys.keepPresent(tx, rootKeyId)
-    await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
-    if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
+    wrote(await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped }))
+    if (sealed !== null) wrote(await insertDeveloperKey(tx, { projectId, sealed }))
     const details = { activated: sealed === null ? 'no' : 'yes' }
     await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details })
   })
@@ -114,9 +116,9 @@ const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promis
   }
   const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
   const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey({ projectId }), inner })
-  await db.transaction(async (tx) => {
+  await changing(ctx, async (tx, wrote) => {
     await projectKeys.keepNewest(tx, { projectId, version })
-    await insertDeveloperKey(tx, { projectId, sealed })
+    wrote(await insertDeveloperKey(tx, { projectId, sealed }))
     await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
   })
 }

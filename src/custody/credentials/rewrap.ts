@@ -5,10 +5,11 @@
 //   the row's bytes     else a rotation has re-sealed the outer layer: it is tried again with the newest outer layer
 
 import type { Tx } from '../../../db/client.ts'
-import type { RowsWith } from '../../../db/queries/custody/journal.ts'
+import type { RowImage } from '../../../db/queries/custody/journal.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { KeyRotated } from '../repeatable.ts'
@@ -25,26 +26,28 @@ type Change<Was> = {
   /** The key, sealed under the new credential. */
   readonly inner: Uint8Array
   readonly read: () => Promise<Was | null>
-  /** @returns false if the row is not `was` any more. */
-  readonly write: (tx: Tx, input: { readonly was: Was; readonly sealed: Uint8Array }) => Promise<boolean>
+  /** @returns what was written; null if the row is not `was` any more. */
+  readonly write: (
+    tx: Tx,
+    input: { readonly was: Was; readonly sealed: Uint8Array },
+  ) => Promise<readonly RowImage[] | null>
   readonly act: AuditAct
-  /** The key of the row in the journal. */
-  readonly row: RowsWith
 }
 
 const tryWrite = async <Was>(ctx: CustodyCtx, change: Change<Was> & { readonly was: Was }): Promise<boolean> => {
-  const { db, projectKeys, audit } = ctx
+  const { db, journal, projectKeys, audit } = ctx
   const { projectId, identity, inner, was } = change
   const version = await newestProjectKeyVersion(db, projectId)
   if (version === null) throw noSuchProject()
   const sealed = await projectKeys.sealOuter({ version, identity, inner })
   try {
-    return await db.transaction(async (tx) => {
+    return await changing(ctx, async (tx, wrote) => {
       await projectKeys.keepNewest(tx, { projectId, version })
       const written = await change.write(tx, { was, sealed })
-      if (!written) return false
+      if (written === null) return false
+      wrote(...written)
       await audit.record(tx, change.act)
-      tx.afterCommit(() => ctx.journal.addRows(projectKeyRow({ projectId, version }), change.row))
+      tx.afterCommit(() => journal.addSeen(projectKeyRow({ projectId, version })))
       return true
     })
   } catch (error) {

@@ -1,5 +1,6 @@
-// How new some rows must be at least. A MAC cannot detect that a row was replaced by an earlier state of it; a vault that has seen
-// the later one can. Rows that were never changed need no floor. A used approval never changes either, but its row must
+// How new some rows must be at least. A MAC cannot detect that a row was replaced by an earlier state of it; a vault that has written
+// the later one can. What a vault writes raises the floor at the commit, by the values that it wrote: what the table shows
+// afterwards counts for nothing. Rows that were never changed need no floor. A used approval never changes either, but its row must
 // exist: without it the approval could be used again. Of a list of delegates even the first version has an earlier state: none.
 
 import { type JournalTable, type RowImage, readImage } from '../../../db/queries/custody/journal.ts'
@@ -31,11 +32,12 @@ export const createFloors = () => {
     learn: (learned: readonly Age[]): void => {
       for (const [key, age] of learned) ages.set(key, age)
     },
-    see: (image: RowImage): void => {
+    /** Raises the floor of a row that a vault has written. */
+    raise: (image: RowImage): void => {
       const isAsGoodAsNew = AS_GOOD_AS_NEW[image.table]
-      if (isAsGoodAsNew === undefined) return
+      if (isAsGoodAsNew === undefined || image.isSeen) return
       const { row, key, age } = readImage(image)
-      // An earlier row that somebody wrote back gets into the journal, too, for instance with another wallet of its owner.
+      // Another request's later change may have been noted first.
       if (age < (ages.get(key) ?? 0)) return
       if (isAsGoodAsNew(row)) ages.delete(key)
       else ages.set(key, age)

@@ -2,7 +2,8 @@
 // it as in their tables, sealed.
 //
 // A record is written after its change is committed, and before anybody is answered for it:
-//   rows    of custody, as they are in their tables when the record is written
+//   rows    of custody: those that the vault wrote, as the writing statement returned them and the vault compared them with what it
+//           meant; and those that belong to them, as they are in their tables when the record is written (`isSeen`)
 //   audit   the audit rows that custody wrote
 //   notes   what the rest of the service has to write anew: signed transactions with their bytes, wallets, projects
 //
@@ -15,6 +16,7 @@ import type { Db } from '../../../db/client.ts'
 import {
   type AuditJson,
   advanceMark,
+  type RowImage,
   type RowsWith,
   readImages,
   readMark,
@@ -39,12 +41,12 @@ const WAITING_MAX = 10_000
 export type Journal = {
   /** Adds to the next record. It is durable when a later `sync` or `keep` returns. */
   readonly add: (entry: Pick<JournalRecord, 'audit' | 'notes'>) => void
-  /** Adds rows, as they will be when the record is written. */
-  readonly addRows: (...rows: readonly RowsWith[]) => void
+  /** Adds rows that were written just now, when they are committed. From now on an earlier state of them is known to be earlier. */
+  readonly wrote: (...images: readonly RowImage[]) => void
+  /** Adds rows that were there before, as they will be when the record is written. They raise no floor. */
+  readonly addSeen: (...rows: readonly RowsWith[]) => void
   /** Returns when all that was added is durable. */
   readonly sync: () => Promise<void>
-  /** Adds rows, and returns when all is durable. */
-  readonly keep: (...rows: readonly RowsWith[]) => Promise<void>
   /** @throws unavailable while the database is behind the journal. */
   readonly requireSame: () => Promise<void>
   /** Below which number (version, revision, uses) a row is an earlier state that somebody wrote back; 0 where nothing is known. */
@@ -61,24 +63,27 @@ const noJournal = async (): Promise<never> => {
   throw new AppError('invalid_input', 'This vault has no journal: VAULT_JOURNAL must name its file.')
 }
 
-/** The journal of a vault without VAULT_JOURNAL. */
-export const NO_JOURNAL: Journal = {
-  add: () => {},
-  addRows: () => {},
-  sync: async () => {},
-  keep: async () => {},
-  requireSame: async () => {},
-  floorOf: () => 0,
-  isBehind: () => false,
-  reader: {
-    journalState: noJournal,
-    journalNotes: noJournal,
-    retireJournal: noJournal,
-    replayJournal: noJournal,
-    compactJournal: noJournal,
-    finishRestore: noJournal,
-  },
-  close: async () => {},
+/** Of a vault without VAULT_JOURNAL: it remembers only what it has written itself, until it ends. */
+export const withoutJournal = (): Journal => {
+  const floors = createFloors()
+  return {
+    add: () => {},
+    wrote: (...images) => images.forEach(floors.raise),
+    addSeen: () => {},
+    sync: async () => {},
+    requireSame: async () => {},
+    floorOf: floors.floorOf,
+    isBehind: () => false,
+    reader: {
+      journalState: noJournal,
+      journalNotes: noJournal,
+      retireJournal: noJournal,
+      replayJournal: noJournal,
+      compactJournal: noJournal,
+      finishRestore: noJournal,
+    },
+    close: async () => {},
+  }
 }
 
 type Settings = {
@@ -108,7 +113,9 @@ const notCompacted = ({ cause }: NotCompacted): AppError => {
 }
 
 /** The parts of the next record. */
-const nothing = (): { rows: RowsWith[]; audit: AuditJson[]; notes: Note[] } => ({ rows: [], audit: [], notes: [] })
+type Pending = { rows: RowImage[]; seen: RowsWith[]; audit: AuditJson[]; notes: Note[] }
+
+const nothing = (): Pending => ({ rows: [], seen: [], audit: [], notes: [] })
 
 /** Writes records to the file, those of simultaneous requests together. */
 const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
@@ -133,24 +140,25 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
     }
   }
 
-  const isEmpty = () => pending.rows.length + pending.audit.length + pending.notes.length === 0
+  const isEmpty = () => Object.values(pending).every(({ length }) => length === 0)
 
   const write = createBatcher({
     sizeMax: WAITING_MAX,
     run: async () => {
-      const { rows: wanted, audit, notes } = pending
+      const { rows: written, seen: wanted, audit, notes } = pending
       pending = nothing()
-      const rows = await readImages(db, wanted).catch((error: unknown) => {
+      const seen = await readImages(db, wanted).catch((error: unknown) => {
         // The next record has them: what is committed is there, even if somebody got an error.
-        pending.rows.unshift(...wanted)
+        pending.rows.unshift(...written)
+        pending.seen.unshift(...wanted)
         pending.audit.unshift(...audit)
         pending.notes.unshift(...notes)
         throw error
       })
+      const rows = [...written, ...seen]
       if (rows.length + audit.length + notes.length === 0) return
       const record: JournalRecord = { at: now().toISOString(), rows, audit, notes }
       await change(() => file.append([JSON.stringify(record)]))
-      for (const row of rows) floors.see(row)
     },
   })
 
@@ -159,8 +167,12 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       pending.audit.push(...audit)
       pending.notes.push(...notes)
     },
-    addRows: (...rows: readonly RowsWith[]) => {
-      pending.rows.push(...rows)
+    wrote: (...images: readonly RowImage[]) => {
+      images.forEach(floors.raise)
+      pending.rows.push(...images)
+    },
+    addSeen: (...rows: readonly RowsWith[]) => {
+      pending.seen.push(...rows)
     },
     compact: (upTo: number) => change(() => file.compact({ upTo, floors: floors.all() })),
     /** What another request has added may be in the write that is under way. It fails only if the journal is lost. */
@@ -247,7 +259,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
     onRecord: (text) => {
       const record = readRecord(text)
       floors.learn(record.floors ?? [])
-      for (const row of record.rows ?? []) floors.see(row)
+      record.rows?.forEach(floors.raise)
     },
   })
   const opened = { ...settings, file, floors }
@@ -263,10 +275,6 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
   timer.unref()
   return {
     ...writer,
-    keep: async (...rows) => {
-      writer.addRows(...rows)
-      await writer.sync()
-    },
     requireSame: marks.require,
     isBehind: marks.isBehind,
     floorOf: floors.floorOf,

@@ -15,13 +15,16 @@ import { readRecord } from './records.ts'
 
 const ROWS_A_STATEMENT = 500
 
-type Image = { readonly text: string; readonly age: number }
+type Image = { readonly text: string; readonly age: number; readonly isSeen?: true }
 
 type Collected = {
-  /** The newest image of each row, by table. */
+  /** The newest image of each row, by table; one that a vault wrote counts more than one that it only saw. */
   readonly images: ReadonlyMap<JournalTable, ReadonlyMap<string, Image>>
   readonly audit: readonly AuditJson[]
 }
+
+const isNewer = (image: Image, than: Image | undefined): boolean =>
+  than === undefined || (image.isSeen === than.isSeen ? image.age >= than.age : than.isSeen === true)
 
 const collect = async (file: JournalFile, from: number): Promise<Collected> => {
   const images = new Map(JOURNAL_TABLES.map((table) => [table, new Map<string, Image>()]))
@@ -32,7 +35,7 @@ const collect = async (file: JournalFile, from: number): Promise<Collected> => {
       const { key, age } = readImage(image)
       const ofTable = images.get(image.table)
       // The last one may be an earlier state that somebody wrote back. Of the same state it has the newest seal.
-      if (age >= (ofTable?.get(key)?.age ?? 0)) ofTable?.set(key, { text: image.text, age })
+      if (isNewer({ ...image, age }, ofTable?.get(key))) ofTable?.set(key, { ...image, age })
     }
     audit.push(...(record.audit ?? []))
   }

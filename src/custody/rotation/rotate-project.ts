@@ -25,6 +25,7 @@ import {
 import { policiesOfLocks } from '../../../db/queries/custody/policies.ts'
 import { insertProjectKey, lockProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject, unreachable } from '../../errors.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
@@ -66,14 +67,13 @@ const addVersion = async (
     key,
     identity: identityOf.projectKey({ projectId, version }),
   })
-  return ctx.db.transaction(async (tx) => {
+  return changing(ctx, async (tx, wrote) => {
     await ctx.rootKeys.keepPresent(tx, rootKeyId)
     if (!(await lockProjectKey(tx, { projectId, version: previous }))) return null
-    await insertProjectKey(tx, { projectId, version, rootKeyId, wrapped })
+    wrote(await insertProjectKey(tx, { projectId, version, rootKeyId, wrapped }))
     const details = { version: String(version) }
     const act = { projectId, actor: input.actor, action: 'project_key_rotated', subject: projectId, details } as const
     await ctx.audit.record(tx, act)
-    tx.afterCommit(() => ctx.journal.addRows({ table: 'project_keys', where: { project_id: projectId } }))
     return version
   })
 }

@@ -119,10 +119,13 @@ export const openApproval = (
       const requestHash = requestHashOf(approval.request)
       const { expiresInSeconds } = requireApproval
       const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt, expiresInSeconds }
-      if (!(await insertUsedApproval(tx, row))) throw ended()
-      // The approval was used: its row was deleted, but the journal has it.
+      // By either clock.
+      if (expiresAt <= ctx.now()) throw ended()
+      const written = await insertUsedApproval(tx, row)
+      if (written === null) throw ended()
+      // The approval was used: its row was deleted, but the vault has written it.
       if (ctx.journal.floorOf('used_approvals', [id]) > 0) throw ended(forgedEvent(of))
-      tx.afterCommit(() => ctx.journal.addRows({ table: 'used_approvals', where: { approval_id: id } }))
+      tx.afterCommit(() => ctx.journal.wrote(written))
     },
   }
 }

@@ -16,6 +16,7 @@ import {
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { Network } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { KeyRotated, repeatable } from '../repeatable.ts'
@@ -113,14 +114,14 @@ export const changeDelegates = (ctx: CustodyCtx, input: Change): Promise<readonl
       delegates: delegates.join(', '),
       list_version: String(next.version),
     }
-    await ctx.db.transaction(async (tx) => {
+    await changing(ctx, async (tx, wrote) => {
       await ctx.projectKeys.keepNewest(tx, { projectId, version: keyVersion })
       // Another call was faster.
-      const isWritten = await writeDelegateList(tx, { ...next, mac, before: list.row?.version ?? null })
-      if (!isWritten) throw new KeyRotated('list of delegates')
+      const written = await writeDelegateList(tx, { ...next, mac, before: list.row?.version ?? null })
+      if (written === null) throw new KeyRotated('list of delegates')
+      wrote(written)
       await ctx.audit.record(tx, { projectId, actor, action: 'delegates_changed', subject: projectId, details })
-      const row = { table: 'delegate_lists', where: { project_id: projectId } } as const
-      tx.afterCommit(() => ctx.journal.addRows(projectKeyRow({ projectId, version: keyVersion }), row))
+      tx.afterCommit(() => ctx.journal.addSeen(projectKeyRow({ projectId, version: keyVersion })))
     })
     return delegates.map(delegateOf)
   })

@@ -126,7 +126,7 @@ type SeedLock = Keyring & {
 }
 
 /** @throws EnvelopeError if these are not the modes that control the keyring. */
-const openOuterOfSeed = (
+export const openOuterOfSeed = (
   { projectKeys }: CustodyCtx,
   { sealed, ...of }: SeedLock & { readonly sealed: Uint8Array },
 ): Promise<Uint8Array> => projectKeys.openOuter({ identity: identityOf.seedLock(of), sealed })

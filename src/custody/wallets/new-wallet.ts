@@ -13,11 +13,18 @@
 //
 // A PIN, or another secret of the user, opens the owner's user key. If the owner has none yet, it is made with the PIN.
 
-import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../db/queries/custody/keyrings.ts'
+import {
+  insertKeyring,
+  insertWalletKey,
+  type OwnerRow,
+  readKeyring,
+  replaceSeed,
+} from '../../../db/queries/custody/keyrings.ts'
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
 import type { ChainFamily, ControlMode, Network, WalletType } from '../../../db/words.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
+import { changing } from '../changing.ts'
 import { checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
 import {
   type Credentials,
@@ -35,8 +42,10 @@ import { type Imported, type ImportedText, readImported } from '../keys/imported
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, requireCanonicalIds, sealWalletKey } from '../sealing/hierarchy.ts'
-import { keepLocks } from './keyring.ts'
+import { keepLocks, openOuterOfSeed } from './keyring.ts'
 import { keyringFor, modesOfSeed, type OpenKeyring, readOwnerOfNew } from './new-keyring.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
+import { openLocked } from './wallet-key.ts'
 
 type NewWalletInput = {
   readonly walletId: string
@@ -125,19 +134,21 @@ type Made = Opening & {
 }
 
 const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
-  ctx.db.transaction(async (tx) => {
+  changing(ctx, async (tx, wrote) => {
     const { walletId, projectId, network, controlMode, owner, keyring, newUserKey, sealed } = made
     const { keyringId, newKeyring, newLock, shared } = keyring
     if (newUserKey !== null || newLock !== null) {
       await ctx.projectKeys.keepNewest(tx, { projectId, version: owner.projectKeyVersion })
     }
-    if (newUserKey !== null) await insertUserKey(tx, newUserKey)
-    if (newKeyring !== null) await insertKeyring(tx, newKeyring)
+    if (newUserKey !== null) wrote(...(await insertUserKey(tx, newUserKey)))
+    if (newKeyring !== null) wrote(await insertKeyring(tx, newKeyring))
     // A rotation has sealed the seed anew meanwhile, or another call has shared control.
-    if (shared !== null && !(await replaceSeed(tx, { keyringId, ...shared }))) throw new KeyRotated("project's key")
-    if (newLock !== null) await insertOwnerLock(tx, newLock)
+    const seed = shared === null ? null : await replaceSeed(tx, { keyringId, ...shared })
+    if (shared !== null && seed === null) throw new KeyRotated("project's key")
+    if (seed !== null) wrote(seed)
+    if (newLock !== null) wrote(await insertOwnerLock(tx, newLock))
     const { publicKey } = keyring.keyPair
-    await insertWalletKey(tx, { walletId, keyringId, network, controlMode, publicKey, sealed })
+    wrote(await insertWalletKey(tx, { walletId, keyringId, network, controlMode, publicKey, sealed }))
     // Refuse if the owner's wallets were put under policies meanwhile.
     if (newKeyring === null) await keepLocks(tx, { keyringId, locks: Object.values(owner.locks) })
     for (const act of actsOf(made)) await ctx.audit.record(tx, act)
@@ -150,7 +161,8 @@ const keepInJournal = (
 ): void => {
   const { walletId: id, projectId, ownerId, network, controlMode, keyringId, publicKey, about = '' } = made
   const owner = { project_id: projectId, owner_id: ownerId }
-  journal.addRows(
+  // The new ones among them are there as they were written.
+  journal.addSeen(
     projectKeyRow({ projectId, version: made.owner.projectKeyVersion }),
     { table: 'user_keys', where: owner },
     { table: 'pin_guesses', where: owner },
@@ -161,6 +173,27 @@ const keepInJournal = (
   const wallet = { id, projectId, ownerId, network, controlMode, keyringId }
   const note = { kind: 'wallet', wallet, publicKey: Buffer.from(publicKey).toString('hex'), about } as const
   journal.add({ notes: [{ ...note, at: now().toISOString() }] })
+}
+
+type Answered = NewWalletInput &
+  Pick<Opening, 'keys'> & {
+    readonly credentialKeyOf: CredentialKeyOf
+    readonly keyringId: string
+    readonly publicKey: Uint8Array
+    readonly address: string
+  }
+
+/** Opens the wallet's key from the rows as they are in their tables, because nobody could from a row that the database damaged. */
+const openOnce = async (
+  ctx: CustodyCtx,
+  { walletId: id, keys, credentialKeyOf, actor, ...of }: Answered,
+): Promise<void> => {
+  const wallet = { ...of, id }
+  const row = await readKeyring(ctx.db, wallet)
+  const lock = row?.locks[of.controlMode]
+  if (!row || !lock) throw walletForged({ wallet, actor })
+  keys.hold(await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey }))
+  await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, { ...of, ...row }))
 }
 
 const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): boolean =>
@@ -195,13 +228,14 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
   const address = addressOf({ chain: ctx.chainOf(network), type: input.type, publicKey })
   if (made !== null) {
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
-    keepInJournal(ctx, { ...input, owner, keyringId: made.keyringId, publicKey })
-    return { keyringId: made.keyringId, publicKey, address, keyUsedSince: since }
+  } else {
+    const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
+    await commit(ctx, { ...opening, keyring, address, newUserKey, sealed })
   }
-  const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
-  await commit(ctx, { ...opening, keyring, address, newUserKey, sealed })
-  keepInJournal(ctx, { ...input, owner, keyringId, publicKey })
-  return { keyringId, publicKey, address, keyUsedSince: since }
+  const as = { ...opening, credentialKeyOf, address, publicKey, keyringId: made?.keyringId ?? keyringId }
+  await openOnce(ctx, as)
+  keepInJournal(ctx, as)
+  return { keyringId: as.keyringId, publicKey, address, keyUsedSince: since }
 }
 
 /** Makes a wallet's keys, as `Vault.newWallet` says. */

@@ -14,6 +14,7 @@ import {
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { findPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import { noSuchProject, notFound } from '../../errors.ts'
+import { changing } from '../changing.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
 import { modeOfOne, refuseFrozen, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -64,14 +65,10 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const version = await newestProjectKeyVersion(ctx.db, projectId)
   if (version === null) throw noSuchProject()
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  const keep = () =>
-    ctx.journal.addRows(
-      projectKeyRow({ projectId, version }),
-      { table: 'policies', where: { id: policyId } },
-      { table: 'policy_locks', where: { policy_id: policyId } },
-    )
+  ctx.journal.addSeen(projectKeyRow({ projectId, version }))
   if (made !== null) {
-    keep()
+    const ofPolicy = { table: 'policy_locks', where: { policy_id: policyId } } as const
+    ctx.journal.addSeen({ table: 'policies', where: { id: policyId } }, ofPolicy)
     return made
   }
   const credentialKey = opened[mode]
@@ -86,15 +83,14 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const inner = sealPolicyLock({ ...of, publicKey: policiesPublicKeyIn(developer), walletKey })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
   const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })
-  return ctx.db.transaction(async (tx) => {
+  return changing(ctx, async (tx, wrote) => {
     await ctx.projectKeys.keepNewest(tx, { projectId, version })
-    const policy = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
-    await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
+    const { policy, image } = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
+    wrote(image, await insertPolicyLock(tx, { id: of.lockId, policyId, sealed }))
     // Refuse if the wallets were put under policies meanwhile.
     await keepLocks(tx, { keyringId, locks: [lock] })
     const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
     await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(of.terms)) })
-    tx.afterCommit(keep)
     return policy
   })
 }
@@ -118,10 +114,11 @@ export const revokePolicy = async (
   const mode = modeOfOne(credentials)
   const proof = requireCredentials({ modes: [mode], credentials })
   await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  await ctx.db.transaction(async (tx) => {
-    if (!(await endPolicy(tx, { policyId, walletId }))) throw notFound('policy')
+  await changing(ctx, async (tx, wrote) => {
+    const written = await endPolicy(tx, { policyId, walletId })
+    if (written === null) throw notFound('policy')
+    wrote(written)
     const act = { projectId, actor, action: 'policy_revoked', subject: walletId } as const
     await ctx.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
-    tx.afterCommit(() => ctx.journal.addRows({ table: 'policies', where: { id: policyId } }))
   })
 }

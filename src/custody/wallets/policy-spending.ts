@@ -16,6 +16,7 @@ import {
 } from '../../../db/queries/custody/policies.ts'
 import { readClock } from '../../../db/queries/present.ts'
 import type { AuditAct } from '../audit.ts'
+import { withClocks } from '../clocks.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { areRolling, countUse } from '../policy-limits.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -92,19 +93,27 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   if (opened === null) throw forged()
   const macs = held.use(opened)
   if (!isWritten(macs, row)) throw forged()
+  /** The database refuses by its clock: over is what is over by either. */
+  const refuseExpired = (): void => {
+    if (terms.expiresAt !== null && terms.expiresAt <= ctx.now()) throw new PolicyClosed()
+  }
+  /** By the database's clock, which all vaults share. */
+  const commonTime = async (tx: Tx): Promise<Date> =>
+    (await withClocks(ctx.now, async () => ({ now: await readClock(tx) }))).found.now
   const charge = async (tx: Tx, use: Charge): Promise<void> => {
     const locked = await lockSpending(tx, terms.id)
     if (locked === null) throw new PolicyClosed()
     if (!isWritten(macs, locked)) throw forged()
-    // The journal knows an earlier row that somebody wrote back. A row that is not locked may be earlier by another use alone.
+    // An earlier row, which somebody wrote back. A row that is not locked may be earlier by another use alone.
     if (locked.uses < ctx.journal.floorOf('policies', [terms.id])) throw forged()
-    const at = areRolling(terms) ? await readClock(tx) : ctx.now()
+    refuseExpired()
+    const at = areRolling(terms) ? await commonTime(tx) : ctx.now()
     const spending = afterUse(locked, { terms, use, at })
     if (spending === null) throw new PolicyClosed()
     const { id, expiresAt } = terms
     const written = await writeSpending(tx, { id, expiresAt, ...spending, mac: macs.of(boundSpending(of, spending)) })
-    if (!written) throw new PolicyClosed()
-    tx.afterCommit(() => ctx.journal.addRows({ table: 'policies', where: { id } }))
+    if (written === null) throw new PolicyClosed()
+    tx.afterCommit(() => ctx.journal.wrote(written))
   }
   let isFirst = true
   /**
@@ -120,10 +129,12 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     const spending = isCurrent && !areRolling(terms) ? afterUse(row, { terms, use, at: ctx.now() }) : null
     if (spending === null) return false
     const after = { ...spending, mac: macs.of(boundSpending(of, spending)) }
-    const write = (rows: readonly AuditRow[]) => chargeWithAudit(ctx.db, { id, expiresAt, before: row, after, rows })
-    const isCharged = await ctx.audit.commitBy(write, acts)
-    if (isCharged) ctx.journal.addRows({ table: 'policies', where: { id } })
-    return isCharged
+    refuseExpired()
+    return await ctx.audit.commitBy(async (rows: readonly AuditRow[]) => {
+      const written = await chargeWithAudit(ctx.db, { id, expiresAt, before: row, after, rows })
+      if (written !== null) ctx.journal.wrote(written)
+      return written !== null
+    }, acts)
   }
   const keys = held.move()
   return { charge, chargeAtOnce, [Symbol.dispose]: () => keys.dispose() }

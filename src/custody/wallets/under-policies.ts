@@ -7,6 +7,7 @@ import { type OwnerLockRow, readKeyring } from '../../../db/queries/custody/keyr
 import { locksUnderPolicies, updateOwnerLock } from '../../../db/queries/custody/owner-locks.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
+import { changing } from '../changing.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -38,14 +39,15 @@ const change = async (ctx: CustodyCtx, { projectId, keyringId, lock, actor, act 
   })
   const identity = identityOf.outerOwnerLock({ ...of, ...next })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity, inner })
-  await ctx.db.transaction(async (tx) => {
+  await changing(ctx, async (tx, wrote) => {
     await ctx.projectKeys.keepNewest(tx, { projectId, version })
     // Another call, or a rotation, was faster.
-    if (!(await updateOwnerLock(tx, { id: lockId, was, sealed, ...next }))) throw new KeyRotated('lock')
+    const written = await updateOwnerLock(tx, { id: lockId, was, sealed, ...next })
+    if (written === null) throw new KeyRotated('lock')
+    wrote(written)
     const details = { keyring_id: keyringId, lock_id: lockId, lock_version: String(next.version) }
     await ctx.audit.record(tx, { projectId, actor, ...act, details })
-    const row = { table: 'owner_locks', where: { keyring_id: keyringId, control_mode: controlMode } } as const
-    tx.afterCommit(() => ctx.journal.addRows(projectKeyRow({ projectId, version }), row))
+    tx.afterCommit(() => ctx.journal.addSeen(projectKeyRow({ projectId, version })))
   })
 }
 

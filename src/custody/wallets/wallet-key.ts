@@ -49,7 +49,7 @@ type Opening = Omit<KeyRequest, 'credentials'> & {
 }
 
 /** Opens the owner lock and the wallet key, one after the other. */
-const openLocked = async (
+export const openLocked = async (
   ctx: CustodyCtx,
   { wallet, actor, credentialKeyOf, lock, sealed }: Opening,
 ): Promise<Uint8Array> => {
@@ -211,6 +211,7 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
   let signs = 0
   return {
     sign: async (commit, uses) => {
+      ctx.keptAudit.require()
       await ctx.journal.requireSame()
       signs += 1
       if (key.disposed || signs > SIGNS_MAX) throw new KeyClosed()
@@ -230,7 +231,10 @@ const openBy =
     const { wallet, actor } = request
     const key = holdKey(ctx, { wallet, actor, purpose, privateKey: await open(ctx, request) })
     const commit = (acts: readonly AuditAct[]) => ctx.audit.commit(...acts)
-    return { sign: (...uses) => key.sign(commit, uses), [Symbol.dispose]: key[Symbol.dispose] }
+    return {
+      sign: (...uses) => ctx.refusals.recording(() => key.sign(commit, uses)),
+      [Symbol.dispose]: key[Symbol.dispose],
+    }
   }
 
 const signBy =
