@@ -9,7 +9,7 @@ type Rights = {
   readonly vault?: string
   readonly worker?: string
   readonly console?: string
-  /** The worker deletes only rows for which this SQL condition holds. */
+  /** The worker deletes the rows for which this SQL condition holds, by a function. */
   readonly workerDeletes?: string
   /** The operators' views read the table. */
   readonly views?: 'select'

@@ -62,6 +62,11 @@ const KEEPALIVES = [
   '-c tcp_user_timeout=25000',
 ].join(' ')
 const KEEPALIVE_MS = 10_000
+/**
+ * What a statement means, whatever `alter role` or `alter database` say: settings of a connection win. Names are looked up in
+ * pg_catalog first, and in temporary tables last. A query that row-level security would filter fails.
+ */
+const MEANING = '-c search_path=public,pg_temp -c row_security=off'
 
 const PREPARED_CONNECTIONS = 3
 
@@ -181,7 +186,7 @@ export const ownerConfig = ({ url, applicationName, settings = '' }: Session) =>
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEPALIVE_MS,
-  options: `${KEEPALIVES} ${settings}`.trim(),
+  options: `${KEEPALIVES} ${MEANING} ${settings}`.trim(),
 })
 
 /** For every session of every process; its limits are those above. */

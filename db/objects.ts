@@ -27,9 +27,7 @@ with found(part, line) as (
   union all
   select 'tables', format('schema %s', nspacl) from pg_namespace where nspname = 'public'
   union all
-  select 'policies', pg_policies::text from pg_policies where schemaname = 'public'
-  union all
-  select 'policies', relname from pg_class where relnamespace = to_regnamespace('public') and relrowsecurity
+  select 'clearing', relname from pg_class where relnamespace = to_regnamespace('public') and relrowsecurity
   union all
   select 'queue', format('%s %s %s', relname, relacl, relrowsecurity)
   from pg_class where relnamespace = to_regnamespace('graphile_worker') and relkind in ('r', 'v', 'S')
@@ -38,11 +36,12 @@ with found(part, line) as (
   union all
   select case when proname in ('refuse_change', 'strongroom_drop_archived') then 'audit'
     when proname = 'keep_holdings' then 'holdings'
+    when proname = 'strongroom_clear_expired' then 'clearing'
     when proname like 'strongroom\\_event%' then 'events' else 'functions' end,
     format('%s %s %s', pg_get_functiondef(oid), proacl, proowner::regrole)
   from pg_proc where pronamespace = to_regnamespace('public')
     and (proname in ('add_strongroom_job', 'retry_strongroom_jobs', 'strongroom_job_numbers', 'refuse_change',
-      'strongroom_drop_archived', 'keep_holdings') or proname like 'strongroom\\_event%')
+      'strongroom_drop_archived', 'strongroom_clear_expired', 'keep_holdings') or proname like 'strongroom\\_event%')
   union all
   select case when tgname = 'append_only' then 'audit' when tgname like 'keep_holdings%' then 'holdings' else 'events' end,
     format('%s %s', pg_get_triggerdef(pg_trigger.oid), tgenabled)

@@ -1,6 +1,7 @@
 import { and, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { idempotencyKeys } from '../schema.ts'
+import { clearExpired } from './clear-expired.ts'
 
 type Row = typeof idempotencyKeys.$inferSelect
 export type IdempotencyScope = Pick<Row, 'projectId' | 'principal' | 'path' | 'key'>
@@ -52,5 +53,4 @@ export const insertFirstAnswer = async (
 }
 
 /** Deletes the keys that are older than a day. @returns how many. */
-export const dropOldIdempotencyKeys = async (db: Db): Promise<number> =>
-  (await db.delete(idempotencyKeys).where(lte(idempotencyKeys.createdAt, dayAgo))).rowCount ?? 0
+export const dropOldIdempotencyKeys = (db: Db): Promise<number> => clearExpired(db, 'idempotency_keys')

@@ -2,9 +2,9 @@
 // purpose. Expired rows count as absent until a job deletes them.
 
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { emailCodes, nonces, sessionChallenges, sessions, throttles, users } from '../schema.ts'
+import { emailCodes, nonces, users } from '../schema.ts'
+import { clearExpired } from './clear-expired.ts'
 
 export type NonceRow = typeof nonces.$inferSelect
 export type NonceKey = Pick<NonceRow, 'projectId' | 'kind' | 'nonce'>
@@ -79,8 +79,8 @@ export const useEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, '
   return rowCount === 1
 }
 
-/** Expired sessions are kept for so long, for investigations. */
-const SESSION_DAYS = 90
+/** Users without a way to log in are kept for so long. */
+const UNREACHABLE_DAYS = 90
 
 /** An anonymous user who cannot log in again, and has no wallet. */
 const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is null and ${users.issuer} is null
@@ -88,19 +88,12 @@ const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is nu
   and not exists (select from public.sessions s where s.project_id = ${users.projectId} and s.user_id = ${users.id})
   and not exists (select from public.wallets w where w.project_id = ${users.projectId} and w.owner_id = ${users.id}::text)`
 
+const LOGINS = ['email_codes', 'nonces', 'session_challenges', 'throttles', 'sessions'] as const
+
 /** @returns the number of deleted rows. */
 export const dropExpiredLogins = async (db: Db): Promise<number> => {
-  const isOld = (column: PgColumn) => sql`${column} < now() - make_interval(days => ${SESSION_DAYS})`
-  const deletions = [
-    db.delete(emailCodes).where(sql`${emailCodes.expiresAt} < now()`),
-    db.delete(nonces).where(sql`${nonces.expiresAt} < now()`),
-    // Clients may ask for a while what became of a challenge.
-    db.delete(sessionChallenges).where(sql`${sessionChallenges.expiresAt} < now() - interval '1 hour'`),
-    db.delete(throttles).where(sql`${throttles.windowEndsAt} < now()`),
-    db.delete(sessions).where(isOld(sessions.expiresAt)),
-    db.delete(users).where(and(isUnreachable, isOld(users.createdAt))),
-  ]
   let dropped = 0
-  for (const deletion of deletions) dropped += (await deletion).rowCount ?? 0
-  return dropped
+  for (const table of LOGINS) dropped += await clearExpired(db, table)
+  const isOld = sql`${users.createdAt} < now() - make_interval(days => ${UNREACHABLE_DAYS})`
+  return dropped + ((await db.delete(users).where(and(isUnreachable, isOld))).rowCount ?? 0)
 }

@@ -135,6 +135,5 @@ export const idempotencyKeys = pgTable(
 
 export const idempotencyKeysAccess = access(idempotencyKeys, {
   api: 'select, insert, update',
-  worker: 'select, delete',
   workerDeletes: "created_at <= now() - interval '24 hours'",
 })

@@ -146,12 +146,11 @@ export const emailCodes = pgTable(
     check('email_codes_purpose', oneOf('purpose', EMAIL_CODE_PURPOSES)),
   ],
 )
-// Of logins the worker may read only the columns that say whether they are over, and delete only those that are: with a code's
-// MAC, a session's id or the secret of a link it could try to log in as somebody.
+// Of logins the worker may delete only those that are over, and read none: with a code's MAC, a session's id or the secret of a link
+// it could try to log in as somebody.
 
 export const emailCodesAccess = access(emailCodes, {
   api: 'select, insert, update, delete',
-  worker: 'select (expires_at), delete',
   workerDeletes: 'expires_at < now()',
 })
 
@@ -180,7 +179,6 @@ export const nonces = pgTable(
 
 export const noncesAccess = access(nonces, {
   api: 'select, insert, update, delete',
-  worker: 'select (expires_at), delete',
   workerDeletes: 'expires_at < now()',
 })
 
@@ -227,8 +225,8 @@ export const sessionChallenges = pgTable(
 
 export const sessionChallengesAccess = access(sessionChallenges, {
   api: 'select, insert, update, delete',
-  worker: 'select (expires_at), delete',
-  workerDeletes: 'expires_at < now()',
+  /** Clients may ask for a while how a challenge ended. */
+  workerDeletes: "expires_at < now() - interval '1 hour'",
 })
 
 export const sessions = pgTable(
@@ -265,8 +263,9 @@ export const sessions = pgTable(
 
 export const sessionsAccess = access(sessions, {
   api: 'select, insert, update, delete',
-  worker: 'select (expires_at, project_id, user_id), delete',
-  workerDeletes: 'expires_at < now()',
+  worker: 'select (project_id, user_id)',
+  /** Ended sessions are kept for a while, for investigations. */
+  workerDeletes: "expires_at < now() - interval '90 days'",
 })
 
 /** The Ed25519 keys that sign access tokens, sealed with the identity key. The worker may not read them. */
@@ -299,7 +298,6 @@ export const throttles = pgTable(
 export const throttlesAccess = access(throttles, {
   api: 'select, insert, update, delete',
   vault: 'select, insert, update',
-  worker: 'select (window_ends_at), delete',
   console: 'select, insert, update',
   workerDeletes: 'window_ends_at < now()',
 })

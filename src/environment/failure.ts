@@ -38,6 +38,9 @@ const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [
 /** pg has no code for it. */
 const NO_TLS = /^The server does not support SSL connections/
 
+/** It has the code of missing rights. */
+const FILTERED = /^query would be affected by row-level security policy for table ("[^"]+")$/
+
 const AWAY = 'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL'
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
@@ -48,6 +51,10 @@ export const databaseSentenceOf = (error: unknown): string => {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (NO_TLS.test(at.message)) {
       return 'PostgreSQL does not offer TLS, which the sslmode of DATABASE_URL demands: switch TLS on at the server.'
+    }
+    const filtered = FILTERED.exec(at.message)?.[1]
+    if (filtered !== undefined) {
+      return `Somebody has switched on row-level security for ${filtered}, which would hide its rows: switch it off (alter table … disable row level security), and find out who did that.`
     }
     const code = codeOf(at)
     const sentence = SENTENCES.find(([codes]) => codes.test(code))?.[1]

@@ -4,6 +4,7 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { EndingClient, openDb, poolConfig, type Queryable } from '../../db/client.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
+import { databaseSentenceOf } from '../../src/environment/failure.ts'
 import { answerOf } from '../../src/http/failure.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
@@ -65,6 +66,60 @@ describe('a function to run after a commit', () => {
     expect(done).toEqual([])
     await db.transaction(async (tx) => tx.afterCommit(() => done.push('the next one')))
     expect(done).toEqual(['the next one'])
+    await close()
+  })
+})
+
+describe('the owner of the database cannot change what a statement means', () => {
+  const FALSE_NOW = '2001-01-01T00:00:00.000Z'
+  const open = async () => {
+    const database = await createDatabase()
+    const owner = postgres(database.url, { max: 1 })
+    await owner.unsafe(`
+      create schema ev;
+      grant usage on schema ev to public;
+      create function ev.now() returns timestamptz language sql as $$ select '${FALSE_NOW}'::timestamptz $$;
+      alter role strongroom_test_vault in database ${database.name} set search_path = ev, pg_catalog, public;
+      alter role strongroom_test_vault in database ${database.name} set row_security = on;`)
+    const db = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: NAME })
+    const close = async () => {
+      await db.close({ timeoutSeconds: 2 })
+      await owner.end()
+      await database.close()
+    }
+    return { db, database, owner, close }
+  }
+
+  test('by a search path of the role, or by a temporary table', async () => {
+    const { db, database, close } = await open()
+    const plain = postgres(database.vaultUrl, { max: 1 })
+    const [seen] = await plain<{ now: Date }[]>`select now()`
+    await plain.end()
+    expect(seen?.now.toISOString()).toBe(FALSE_NOW)
+    const years = await Promise.all([
+      db.execute<{ year: number }>(sql`select extract(year from now())::int as year`).then(({ rows }) => rows[0]),
+      db.prepared<{ year: number }>`select extract(year from now())::int as year`.then((rows) => rows[0]),
+    ])
+    for (const row of years) expect(row?.year).toBeGreaterThan(2001)
+    await db.transaction(async (tx) => {
+      await tx.execute(sql`create temporary table audit (planted int)`)
+      const { fields } = await tx.execute(sql`select * from audit`)
+      expect(fields.map(({ name }) => name)).toContain('mac')
+    })
+    await close()
+  })
+
+  test('by hiding rows: the statement fails', async () => {
+    const { db, owner, close } = await open()
+    await owner`alter table audit enable row level security`
+    await owner`create policy seen on audit to strongroom_vault using (current_query() not like '%count%')`
+    const failure = await db.execute(sql`select count(*) from audit`).then(
+      () => null,
+      (error: unknown) => error,
+    )
+    expect(databaseSentenceOf(failure)).toBe(
+      'Somebody has switched on row-level security for "audit", which would hide its rows: switch it off (alter table … disable row level security), and find out who did that.',
+    )
     await close()
   })
 })

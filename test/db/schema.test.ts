@@ -153,23 +153,25 @@ describe('the roles', () => {
   })
 
   test('the worker can delete only expired rows of logins, throttles and idempotency keys', async () => {
-    const tables = ['email_codes', 'idempotency_keys', 'nonces', 'session_challenges', 'sessions', 'throttles']
-    const [row] = await owner`
-      select count(*)::int as closed from pg_policies p join pg_class c on c.oid = p.tablename::regclass and c.relrowsecurity
-      where policyname = 'worker_clears' and tablename = any(${tables})`
-    expect(row?.closed).toBe(tables.length)
+    const clear = async (table: string) =>
+      (await worker`select public.strongroom_clear_expired(${table}) as cleared`)[0]?.cleared
+    for (const table of ['email_codes', 'nonces', 'session_challenges', 'sessions']) expect(await clear(table)).toBe(0)
+    for (const table of ['throttles', 'idempotency_keys']) await denied(worker.unsafe(`delete from ${table}`))
+    for (const sql of [api, vault]) await denied(sql`select public.strongroom_clear_expired('throttles')`)
+    await expect(clear('wallets')).rejects.toMatchObject({ code: '20000' })
     const throttle = (key: string, seconds: number) =>
       api`insert into throttles (key, tries, window_ends_at) values (${Buffer.from(key)}, 1, now() + make_interval(secs => ${seconds}))`
     await throttle('live', 600)
     await throttle('over', -600)
-    expect((await worker`delete from throttles`).count).toBe(1)
+    expect(await clear('throttles')).toBe(1)
     const project = '00000000-0000-4000-8000-00000000000a'
     await owner`insert into projects (id, name) values (${project}, 'P')`
     for (const [key, hours] of [['live', 1] as const, ['over', 25] as const]) {
       await owner`insert into idempotency_keys (project_id, principal, path, key, fingerprint, answer, mac, created_at)
         values (${project}, 'p', '/p', ${key}, '', '{}', '', now() - make_interval(hours => ${hours}))`
     }
-    expect([...(await worker`delete from idempotency_keys returning key`)]).toEqual([{ key: 'over' }])
+    expect(await clear('idempotency_keys')).toBe(1)
+    expect([...(await owner`select key from idempotency_keys`)]).toEqual([{ key: 'live' }])
     expect((await api`update throttles set tries = 2`).count).toBe(1)
     expect((await api`delete from throttles`).count).toBe(1)
   })
