@@ -1,8 +1,8 @@
 // The vault at its two sockets: one for APIs, and one for its operator. APIs of other machines may come by TLS.
 //
 // An opened key belongs to the connection that opened it, under a number that means nothing on another one. It is zeroed when
-// it is closed, when its connection ends, and by itself after a while. Whoever names a key that is not open on the connection, or
-// no longer, is no client of ours: the connection is closed, and an audit row says so.
+// it is closed, when its connection ends, and by itself after a while. A client that names a key which is not open on the connection
+// makes a mistake or attacks: the connection is closed, and an audit row says so.
 
 import { AppError } from '../errors.ts'
 import type { Audit } from './audit.ts'
@@ -78,12 +78,12 @@ const createOpenKeys = () => {
   }
 }
 
-/** A key that is used too often, or too late, is as good as none. */
+/** Only an attacker or a mistake uses a key too often. */
 const refusingClosed = async <Result>(signing: Promise<Result>): Promise<Result> => {
   try {
     return await signing
   } catch (error) {
-    throw error instanceof KeyClosed ? new Refused('a key was used too often or too late') : error
+    throw error instanceof KeyClosed ? new Refused('a key was used too often') : error
   }
 }
 

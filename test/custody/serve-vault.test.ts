@@ -356,7 +356,7 @@ describe('who controls an API', () => {
   test.each<[string, string, (key: OpenKey) => Promise<unknown>]>([
     [
       'a third time',
-      'api: a key was used too often or too late',
+      'api: a key was used too often',
       async (key) => {
         await signOne(key)
         await signOne(key)
@@ -400,25 +400,36 @@ describe('who controls an API', () => {
     },
   )
 
-  test('who uses a key too late loses the connection', async () => {
-    const { path } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
-    const seen = refusals.length
+  test('a key that is used after its time ends that call, and no other of the connection', async () => {
+    const { path, errors } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
+    const vault = asApi(path)
     const wallet = await newWallet()
+    const terms = {
+      ...{ id: randomUUID(), network: wallet.network, requireApproval: null },
+      argumentRules: [{ argument: 'value', operator: 'le' as const, value: '1' }],
+      ...{ expiresAt: new Date(Date.now() + 3_600_000), maxTotalValue: 1n, maxUses: 3, maxTotalFee: 1_000n },
+      ...{ tokenLimits: [], rollingLimits: [] },
+    }
+    await vault.newPolicy({ ...request(wallet), terms, name: 'Rent' })
+    const seen = refusals.length
     const [{ last = '0' } = {}] = await sql<{ last: string }[]>`select max(id)::text as last from audit`
-    using key = await asApi(path).openKey(request(wallet))
+    using key = await vault.openKey(request(wallet))
+    using byPolicy = await vault.openKeyByPolicy({ ...request(wallet), terms })
+    using policies = await vault.openPolicies({ ...request(wallet), limit: 5 })
     await Bun.sleep(20)
-    await expect(signOne(key)).rejects.toMatchObject({ code: 'unavailable' })
-    const why = 'a key was used too often or too late'
-    expect(await nextRefusal(seen)).toBe(`api: ${why}`)
-    // Whatever the connection tried to sign, the audit has the refusal and no signature.
-    await endings.pop()?.()
-    await endings.pop()?.()
-    const rows = await sql<{ action: string; actor: string; why: string | null; client: string | null }[]>`
-      select action, actor, details->>'why' as why, details->>'client' as client from audit
-      where id > ${last} and action <> 'wallet_created' order by id`
-    expect(rows.map((row) => ({ ...row }))).toEqual([
-      { action: 'vault_connection_refused', actor: 'stranger', why, client: 'api' },
+    const spends = { value: 0n, fee: 0n }
+    const use = { action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] } as const
+    const late = await Promise.allSettled([
+      signOne(key),
+      signOneBy(byPolicy),
+      policies.sign({ policyId: terms.id, spends }, use),
     ])
+    expect(late).toMatchObject(Array(3).fill({ reason: { code: 'busy', retryable: true } }))
+    // The connection is as before, and nothing was signed.
+    key[Symbol.dispose]()
+    expect(await vault.status()).toEqual(await custody.vault.status())
+    expect(await sql`select action from audit where id > ${last}`).toHaveLength(0)
+    expect([refusals.length, errors]).toEqual([seen, []])
   })
 
   test('who uses the key of another connection loses the connection, and that key still signs', async () => {

@@ -527,7 +527,7 @@ describe('with full control of the API process a key', () => {
   })
 
   test.each([
-    ['used a third time', 'a key was used too often or too late', 0],
+    ['used a third time', 'a key was used too often', 0],
     ['used after its end', 'a key is not open on this connection', 1],
   ] as const)('%s ends the connection, and another one works on', async (_, why, isClosed) => {
     const wallet = await newWallet()

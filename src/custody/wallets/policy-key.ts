@@ -186,7 +186,7 @@ export type OpenPolicies = Disposable & {
   readonly policies: readonly UnrevokedPolicy[]
   /**
    * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that were read.
-   * @throws KeyClosed if it is asked again, or too late, or if there is no policy.
+   * @throws busy if it is asked too late; KeyClosed if it is asked again, or if there is no policy.
    */
   sign(by: SignBy, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
@@ -203,12 +203,13 @@ export const openPolicies = async (
   const checked = openable.length === 0 ? null : await checkedBy(ctx, { ...request, row })
   const key = new DisposableStack()
   key.defer(() => checked?.developerKey.fill(0))
-  closeInTime(ctx, key)
+  const requireOpen = closeInTime(ctx, key)
   return {
     policies: openable.map(({ policy }) => policy),
     sign: ({ policyId, approval, spends }, ...uses) =>
       ctx.refusals.recording(async () => {
-        if (key.disposed || checked === null) throw new KeyClosed()
+        requireOpen()
+        if (checked === null) throw new KeyClosed()
         using _once = key.move()
         const { policy: terms, lock, spending } = openable.find(({ policy }) => policy.id === policyId) ?? {}
         if (terms === undefined || !lock || spending === undefined) throw new PolicyClosed()

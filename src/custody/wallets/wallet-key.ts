@@ -3,6 +3,7 @@
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { OwnerLockRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network, SIGNING_ACTIONS, WalletType } from '../../../db/words.ts'
+import { AppError } from '../../errors.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
@@ -114,8 +115,8 @@ export const onlySignature = (signatures: Signatures): Uint8Array => {
 }
 
 /**
- * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute. Every use
- * after that throws `KeyClosed`, and so does a third `sign`.
+ * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute: then each use
+ * is `busy`. A use after it was disposed of throws `KeyClosed`, and so does a third `sign`.
  */
 export type OpenKey = Disposable & {
   /**
@@ -126,7 +127,7 @@ export type OpenKey = Disposable & {
   sign(...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
-/** A key was used after its end, or too often: no honest caller does that. */
+/** A key was used after its caller closed it, or too often: no honest caller does that. */
 export class KeyClosed extends Error {
   constructor() {
     super('a key was used after it was closed')
@@ -192,11 +193,24 @@ const signerOf = (
 /** Signs, commits what must be durable before a signature leaves, and returns the signatures. */
 type SignAfter = (commit: (acts: readonly AuditAct[]) => Promise<void>, uses: readonly KeyUse[]) => Promise<Signatures>
 
-/** Ends what is open by itself, after the longest time of a request. */
-export const closeInTime = ({ keyLifetimeMs }: CustodyCtx, open: DisposableStack): void => {
-  const timer = setTimeout(() => open.dispose(), keyLifetimeMs)
+/**
+ * Ends what is open by itself, after the longest time of a request.
+ * @returns a check that it is open still. After its time it throws `busy`: a slow node makes an honest caller late. Otherwise KeyClosed.
+ */
+export const closeInTime = ({ keyLifetimeMs }: CustodyCtx, open: DisposableStack): (() => void) => {
+  let isLate = false
+  const end = () => {
+    isLate = !open.disposed
+    open.dispose()
+  }
+  const timer = setTimeout(end, keyLifetimeMs)
   timer.unref()
   open.defer(() => clearTimeout(timer))
+  return () => {
+    if (isLate)
+      throw new AppError('busy', 'The request took longer than a key stays open; nothing was done: try again.')
+    if (open.disposed) throw new KeyClosed()
+  }
 }
 
 /** Holds an opened key until its end, and zeroes it then. If it throws, it has zeroed the key. */
@@ -207,14 +221,15 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
   held.defer(() => privateKey.fill(0))
   const sign = signerOf(ctx, opened)
   const key = held.move()
-  closeInTime(ctx, key)
+  const requireOpen = closeInTime(ctx, key)
   let signs = 0
   return {
     sign: async (commit, uses) => {
       ctx.keptAudit.require()
       await ctx.journal.requireSame()
       signs += 1
-      if (key.disposed || signs > SIGNS_MAX) throw new KeyClosed()
+      requireOpen()
+      if (signs > SIGNS_MAX) throw new KeyClosed()
       const signed = uses.map(sign)
       await commit(signed.map(({ act }) => act))
       ctx.journal.add({ notes: signed.flatMap(({ notes }) => notes) })
