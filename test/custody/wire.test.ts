@@ -8,7 +8,19 @@ import { connect } from '../../src/custody/wire/connect.ts'
 import { doorAtPath } from '../../src/custody/wire/door.ts'
 import { listen, serve } from '../../src/custody/wire/listen.ts'
 import { AppError } from '../../src/errors.ts'
-import { count, createGates, createWire, echo, fail, giveBack, lend, use, wait, waitAgain } from './wire-support.ts'
+import {
+  count,
+  createGates,
+  createWire,
+  echo,
+  fail,
+  frameOf,
+  giveBack,
+  lend,
+  use,
+  wait,
+  waitAgain,
+} from './wire-support.ts'
 
 const wire = createWire()
 
@@ -373,6 +385,25 @@ describe('several servers', () => {
     const client = wire.client(path)
     const error = await errorOf(client.ask(echo, { text: 'a'.repeat(100) }))
     expect([error.code, asked]).toEqual(['unavailable', 3])
+    client.close()
+    server.close()
+  })
+
+  test('a server may be slow to say hello: a loaded machine takes more than a second', async () => {
+    const path = join(await wire.folder(), 'a.sock')
+    const hello = frameOf({ protocol: 1, name: 'slow' })
+    let dialled = 0
+    const server = createServer((socket) => {
+      dialled += 1
+      socket.on('error', () => {})
+      setTimeout(() => socket.write(hello), 1_500)
+    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    server.listen(path, resolve)
+    await promise
+    const client = wire.client(path)
+    await client.changed()
+    expect([client.changes(), dialled]).toEqual([[`${path} open`], 1])
     client.close()
     server.close()
   })

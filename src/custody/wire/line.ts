@@ -8,11 +8,9 @@ import { Refused } from './data.ts'
 import { dial } from './dial.ts'
 import { errorOf } from './failure.ts'
 import type { AnyMethod, Method } from './method.ts'
-import { ALIVE, DONE, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
+import { ALIVE, DONE, HELLO_WAIT_MS, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
 import type { TlsFiles } from './tls-files.ts'
 
-/** A server that accepts connections and says nothing is as good as none. */
-const HELLO_WAIT_MS = 1_000
 /** Six times what a server lets pass between two messages. */
 const SILENCE_MS = 3_000
 /** If this process itself stood still, it reads in this time what came meanwhile. */

@@ -18,6 +18,7 @@ import {
   ALIVE_EVERY_MS,
   DONE,
   FAILED,
+  HELLO_WAIT_MS,
   isHello,
   isRequest,
   LEAVING,
@@ -30,7 +31,6 @@ import {
 const UNDER_WAY_MAX = 4096
 /** Two of the largest messages. */
 const UNDER_WAY_BYTES_MAX = 128 * 1024 * 1024
-const HELLO_WAIT_MS = 5_000
 
 export type Connection = {
   /** The client's own name for itself. */
