@@ -28,7 +28,7 @@ const main = async (): Promise<void> => {
   if (config.environment === 'mainnet' && config.vaultJournals.length === 0) {
     throw new Error("VAULT_JOURNAL must be the path of a file for this vault's journal, outside of the database.")
   }
-  const users = config.vaultClientUids && (await peerUsers(config.vaultClientUids))
+  const users = await peerUsers(config.vaultClientUids)
   const log = createLog({ config, process: 'vault' })
   const onJournalLost = (error: unknown) => {
     log.fatal({ err: error }, 'the journal cannot be written: the vault ends')

@@ -19,6 +19,7 @@ import {
 import { Refused } from './wire/data.ts'
 import { doorAtPath, type PeerUsers } from './wire/door.ts'
 import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
+import { createRoom } from './wire/room.ts'
 import { doorByTls, type TlsDoor } from './wire/tls-door.ts'
 import * as keys from './wire/vault-methods.ts'
 
@@ -186,7 +187,7 @@ type Serving = {
   readonly now: () => Date
   /** Where APIs connect; the operator's socket is beside it. */
   readonly path: string
-  /** The users that may connect there; null: all that the socket's mode allows. */
+  /** The users that may connect there; null: all that the socket's mode allows, and nothing is known of them. */
   readonly users: PeerUsers | null
   /** Where APIs of other machines connect, if they may. */
   readonly tls: TlsDoor | null
@@ -207,8 +208,9 @@ export const serveVault = async (
   const common = { onRefused: refused.record, onFailure, name: 'vault', onEnd: open.end }
   const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
   const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
+  // With room of its own, an operator is heard whatever the APIs do.
   const ofOperator = { ...common, audience: 'operator', methods: forOperator } as const
-  const ofApi = { ...common, audience: 'everybody', methods: forApi } as const
+  const ofApi = { ...common, audience: 'everybody', methods: forApi, room: createRoom() } as const
   const listeners: Listener[] = []
   const stop: Listener['stop'] = async (input) => {
     await Promise.all(listeners.map((listener) => listener.stop(input)))

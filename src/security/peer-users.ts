@@ -29,15 +29,17 @@ export const isMapped = (uid: number, uidMap: string): boolean =>
     })
 
 /**
- * The users that may connect, and the user of a connection (null if the kernel does not say).
- * @throws Error with a sentence for the operator if the kernel cannot distinguish these users.
+ * The users that may connect (null: all), and the user of a connection (null if the kernel does not say).
+ * @returns null if the kernel does not say it of any connection.
+ * @throws Error with a sentence for the operator if the kernel cannot distinguish the users that may connect.
  */
-export const peerUsers = async (uids: readonly number[]) => {
+export const peerUsers = async (uids: readonly number[] | null) => {
   const getsockopt =
     platform === 'linux' ? await loadFromLibc('getsockopt', ['i32', 'i32', 'i32', 'pointer', 'pointer']) : null
+  if (getsockopt === null && uids === null) return null
   if (getsockopt === null) throw new Error('VAULT_CLIENT_UIDS needs Linux: do without it on this machine.')
   const uidMap = readFileSync('/proc/self/uid_map', 'utf8')
-  const unmapped = uids.find((uid) => !isMapped(uid, uidMap))
+  const unmapped = uids?.find((uid) => !isMapped(uid, uidMap))
   if (unmapped !== undefined) {
     throw new Error(
       `VAULT_CLIENT_UIDS has ${unmapped}, a user that this process cannot distinguish from others: set PrivateUsers=no in its unit.`,

@@ -1,8 +1,9 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { Refused } from '../../src/custody/wire/data.ts'
 import { createFrameReader, createFrameWriter } from '../../src/custody/wire/frames.ts'
+import { createRoom } from '../../src/custody/wire/room.ts'
 import { createGates, createWire, echo, frameOf, lend, type Server, use } from './wire-support.ts'
 
 const wire = createWire()
@@ -168,6 +169,72 @@ test('garbage of any kind ends its connection alone', async () => {
   )
   expect(server.refusals.length).toBeGreaterThan(300)
   expect([server.failures, others.changes().length]).toEqual([[], 1])
+})
+
+describe('what never ends', () => {
+  const MEBIBYTE = 1024 * 1024
+  const why = 'a message was begun and not ended, or no answer was read, for ten seconds'
+
+  test('messages on many connections take the room that is there for all, in turn, and each is ended', async () => {
+    const room = createRoom({ ownBytes: MEBIBYTE / 16, sharedBytes: 8 * MEBIBYTE })
+    const server = await wire.server({ room, aliveEveryMs: 20 })
+    const others = wire.client(server.path)
+    const begun = await Promise.all(
+      Array.from({ length: 6 }, async () => {
+        const raw = await wire.raw(server.path)
+        raw.hello()
+        await raw.received(1)
+        raw.socket.write(Buffer.concat([headOf(4 * MEBIBYTE), Buffer.alloc(4 * MEBIBYTE - 1)]))
+        return raw
+      }),
+    )
+    // Larger than what is free while they have it, and larger than a connection's own.
+    const bytes = new Uint8Array(7 * MEBIBYTE)
+    const large = wire.client(server.path).ask(echo, { text: 'large', bytes })
+    const isRead = () => begun.filter(({ socket }) => socket.writableLength === 0)
+    for (let ended = 1; ended <= 6; ended += 1) {
+      expect(await nextRefusal(server, ended - 1)).toBe(why)
+      expect(isRead().length).toBeLessThanOrEqual(ended + 2)
+      expect(await others.ask(echo, { text: 'small' })).toEqual({ text: 'small' })
+    }
+    await Promise.all(begun.map(({ over }) => over))
+    expect((await large).bytes?.length).toBe(7 * MEBIBYTE)
+    expect([server.refusals.length, server.failures, others.changes().length]).toEqual([6, [], 1])
+  })
+
+  test('answers that a client does not read', async () => {
+    const server = await wire.server({ aliveEveryMs: 20 })
+    const raw = await wire.raw(server.path)
+    raw.hello()
+    await raw.received(1)
+    raw.socket.pause()
+    for (let id = 1; id <= 10; id += 1) raw.send([id, 'echo', { text: 'a', bytes: new Uint8Array(MEBIBYTE) }])
+    expect(await nextRefusal(server, 0)).toBe(why)
+    while (server.ended.length === 0) await server.happened()
+  })
+
+  test('requests keep their room until they have ended, also those of a connection that is gone', async () => {
+    const gates = createGates()
+    const room = createRoom({ ownBytes: 100, sharedBytes: MEBIBYTE })
+    const server = await wire.server({ gates, room })
+    const raw = await wire.raw(server.path)
+    raw.hello()
+    raw.send([1, 'wait', { gate: 'a'.repeat(MEBIBYTE) }])
+    await gates.arrived('a'.repeat(MEBIBYTE))
+    raw.socket.destroy()
+    while (server.ended.length === 0) await server.happened()
+    let isAnswered = false
+    const client = wire.client(server.path)
+    const large = client.ask(echo, { text: 'b'.repeat(MEBIBYTE) }).then(({ text }) => {
+      isAnswered = true
+      return text.length
+    })
+    const other = wire.client(server.path)
+    for (let at = 0; at < 50; at += 1) expect(await other.ask(echo, { text: 'small' })).toEqual({ text: 'small' })
+    expect(isAnswered).toBe(false)
+    gates.open('a'.repeat(MEBIBYTE))
+    expect(await large).toBe(MEBIBYTE)
+  })
 })
 
 test('messages are found in pieces of any size', () => {

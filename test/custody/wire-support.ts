@@ -105,7 +105,7 @@ export const createWire = () => {
   }
 
   const server = async (
-    options: Partial<Pick<ListenOptions, 'door' | 'name' | 'underWayMax' | 'audience'>> & {
+    options: Partial<Pick<ListenOptions, 'door' | 'name' | 'underWayMax' | 'audience' | 'room' | 'aliveEveryMs'>> & {
       readonly path?: string
       readonly gates?: Gates
       readonly errors?: Readonly<Record<string, unknown>>
@@ -113,7 +113,7 @@ export const createWire = () => {
       readonly extra?: object
     } = {},
   ): Promise<Server> => {
-    const { gates = createGates(), name = 'vault', errors = {} } = options
+    const { gates = createGates(), name = 'vault', errors = {}, underWayMax, room, aliveEveryMs } = options
     const path = options.path ?? join(await folder(), 'run', 'vault.sock')
     const refusals: Server['refusals'] = []
     const failures: unknown[] = []
@@ -134,7 +134,9 @@ export const createWire = () => {
         door: options.door ?? doorAtPath({ path, mode: 0o660 }),
         name,
         audience: options.audience ?? 'everybody',
-        ...(options.underWayMax === undefined ? {} : { underWayMax: options.underWayMax }),
+        ...(underWayMax === undefined ? {} : { underWayMax }),
+        ...(room === undefined ? {} : { room }),
+        ...(aliveEveryMs === undefined ? {} : { aliveEveryMs }),
       },
       methods: [
         serve(echo, async (input) => ({ ...input, ...options.extra })),

@@ -43,6 +43,28 @@ onLinux('a user in the list is served, and another one is refused by its id', as
   expect(closed.ended).toEqual([])
 })
 
+onLinux('a user has no more than their places, and a socket no more than its own', async () => {
+  const doorWith = async (bounds: { readonly connectionsMax?: number; readonly ofOneUserMax?: number }) => {
+    const path = join(await wire.folder(), 'run', 'vault.sock')
+    return wire.server({ path, door: doorAtPath({ path, mode: 0o660, users: await peerUsers(null), ...bounds }) })
+  }
+  const refusedOne = [
+    [await doorWith({ ofOneUserMax: 2 }), { why: 'there are too many connections of one user', name: `uid ${uid}` }],
+    [await doorWith({ connectionsMax: 2 }), { why: 'there are too many connections', name: null }],
+  ] as const
+  for (const [server, refusal] of refusedOne) {
+    const [first, second] = [await wire.raw(server.path), await wire.raw(server.path)]
+    first.hello()
+    await Promise.all([first.received(1), second.received(1)])
+    await (await wire.raw(server.path)).over
+    expect(server.refusals).toEqual([refusal])
+    first.socket.destroy()
+    while (server.ended.length === 0) await server.happened()
+    expect(await wire.client(server.path).ask(echo, { text: 'a' })).toEqual({ text: 'a' })
+    second.socket.destroy()
+  }
+})
+
 onLinux(
   'the vault refuses other users at the socket of the APIs, writes an audit row, and serves its operator',
   async () => {

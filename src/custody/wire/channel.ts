@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net'
 import { Refused } from './data.ts'
 import { createFrameReader, createFrameWriter, type Message } from './frames.ts'
+import type { Room } from './room.ts'
 
 const TOGETHER_BYTES_MAX = 64 * 1024
 
@@ -18,6 +19,11 @@ export type Channel = {
   isClogged(): boolean
   /** Waits until it is not, or until the channel is closed. */
   flowing(): Promise<void>
+  /**
+   * To be called again and again. @returns for how many calls the other side has neither ended a message that it began nor read
+   * what was sent. So a process that stood still itself accuses nobody.
+   */
+  stalled(): number
   /** Ends it after what was sent. */
   end(): void
   destroy(): void
@@ -26,6 +32,8 @@ export type Channel = {
 type Handlers = {
   /** While it is false nothing is read, so that the other side has to wait. */
   readonly mayTake: () => boolean
+  /** For messages; by default there is always some. */
+  readonly room?: Room
   /** Whoever takes a message disposes of it. @throws Refused */
   readonly onMessage: (message: Message) => void
   /** The other side sent something that may not come. */
@@ -57,36 +65,50 @@ const createSending = (socket: Socket): Pick<Channel, 'send'> & { readonly flush
   return { send, flush }
 }
 
+/** How often in succession the other side was seen to keep this one waiting. */
+const createStalls = (isStalled: () => boolean) => {
+  let calls = 0
+  return {
+    count: (): number => {
+      calls = isStalled() ? calls + 1 : 0
+      return calls
+    },
+    end: () => {
+      calls = 0
+    },
+  }
+}
+
 export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
-  const reader = createFrameReader()
+  const share = handlers.room?.enter(() => take())
+  const reader = createFrameReader(share?.take)
   const sending = createSending(socket)
   let flow = Promise.withResolvers<void>()
+  const stalls = createStalls(() => socket.writableNeedDrain || (reader.isAmid() && !socket.isPaused()))
 
-  const refusing = (act: () => void): void => {
+  const takeAll = (): void => {
+    while (!socket.destroyed) {
+      const mayTake = handlers.mayTake()
+      const message = mayTake ? reader.next() : null
+      if (!mayTake || reader.isWaiting()) return void socket.pause()
+      if (message === null) break
+      stalls.end()
+      handlers.onMessage(message)
+    }
+    socket.resume()
+  }
+
+  const take = () => {
     try {
-      act()
+      takeAll()
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       handlers.onRefused(error.message)
     }
   }
 
-  const takeAll = (): void => {
-    while (!socket.destroyed) {
-      if (!handlers.mayTake()) {
-        socket.pause()
-        return
-      }
-      const message = reader.next()
-      if (message === null) break
-      handlers.onMessage(message)
-    }
-    socket.resume()
-  }
-
-  const take = () => refusing(takeAll)
-
   const flows = () => {
+    stalls.end()
     flow.resolve()
     flow = Promise.withResolvers()
   }
@@ -106,6 +128,7 @@ export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
   socket.on('error', () => {})
   socket.on('close', () => {
     reader[Symbol.dispose]()
+    share?.[Symbol.dispose]()
     flows()
     handlers.onClosed()
   })
@@ -117,6 +140,7 @@ export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
     flowing: async () => {
       while (socket.writableNeedDrain && !socket.destroyed) await flow.promise
     },
+    stalled: stalls.count,
     end: () => {
       sending.flush()
       socket.end()

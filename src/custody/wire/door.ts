@@ -32,33 +32,65 @@ export const listening = async (server: Server, listen: (onListening: () => void
   server.off('error', reject)
 }
 
-/** Users of this machine that may connect, and the user of a connection; null if unknown. */
+/** Users of this machine that may connect (null: all that the mode allows), and the user of a connection; null if unknown. */
 export type PeerUsers = {
-  readonly uids: readonly number[]
+  readonly uids: readonly number[] | null
   readonly uidOf: (socket: Socket) => number | null
 }
 
-/** A Unix socket. @param mode 0o660: its group may connect too. @param users null: all that the mode allows. */
+const CONNECTIONS_MAX = 256
+/** So that one user cannot take all of them. A process has one, and one more while a vault leaves. */
+const OF_ONE_USER_MAX = 64
+
+/** @returns takes a place for a connection until it is closed; false if its peer has so many already. */
+export const limitPeers = (max: number): ((socket: Socket, peer: string) => boolean) => {
+  const counts = new Map<string, number>()
+  return (socket, peer) => {
+    const count = (counts.get(peer) ?? 0) + 1
+    if (count > max) return false
+    counts.set(peer, count)
+    socket.once('close', () => {
+      const left = (counts.get(peer) ?? 1) - 1
+      if (left === 0) counts.delete(peer)
+      else counts.set(peer, left)
+    })
+    return true
+  }
+}
+
+/** A Unix socket. @param mode 0o660: its group may connect too. @param users null: nothing is known of them. */
 export const doorAtPath = ({
   path,
   mode,
   users = null,
+  connectionsMax = CONNECTIONS_MAX,
+  ofOneUserMax = OF_ONE_USER_MAX,
 }: {
   readonly path: string
   readonly mode: 0o600 | 0o660
   readonly users?: PeerUsers | null
+  readonly connectionsMax?: number
+  readonly ofOneUserMax?: number
 }): Door => ({
   open: async ({ onSocket, onRefused, onFailure }) => {
     await claimSocket(path)
+    const hasPlace = limitPeers(ofOneUserMax)
     const server = createServer((socket) => {
-      if (users === null) return onSocket(socket, null)
-      const uid = users.uidOf(socket)
+      const uid = users?.uidOf(socket) ?? null
       const name = `uid ${uid ?? 'unknown'}`
-      if (uid !== null && users.uids.includes(uid)) return onSocket(socket, name)
-      socket.on('error', () => {})
-      socket.destroy()
-      onRefused({ why: 'the user of the client is not in VAULT_CLIENT_UIDS', name })
+      const refuse = (why: string) => {
+        socket.on('error', () => {})
+        socket.destroy()
+        onRefused({ why, name })
+      }
+      const uids = users?.uids ?? null
+      const isAllowed = uids === null || (uid !== null && uids.includes(uid))
+      if (!isAllowed) return refuse('the user of the client is not in VAULT_CLIENT_UIDS')
+      if (!hasPlace(socket, name)) return refuse('there are too many connections of one user')
+      onSocket(socket, uids && name)
     })
+    server.maxConnections = connectionsMax
+    server.on('drop', () => onRefused({ why: 'there are too many connections', name: null }))
     await listening(server, (onListening) => server.listen(path, onListening))
     server.on('error', onFailure)
     await chmod(path, mode)

@@ -1,6 +1,6 @@
 // A stream of bytes as messages: each after its length, 4 bytes, big-endian.
 
-import { moved, zeros } from '../sealing/bytes.ts'
+import { joined, moved, zeros } from '../sealing/bytes.ts'
 import { Refused } from './data.ts'
 import { decode, type Names } from './decode.ts'
 import { createWriter, encode, type Writer } from './encode.ts'
@@ -52,82 +52,100 @@ export const createFrameWriter = (): FrameWriter => {
 /** A message that was received. */
 export type Message = Disposable & {
   readonly value: unknown
-  readonly byteLength: number
 }
 
 /** Zeroed when it is disposed of, with all Uint8Arrays of its value. */
-const messageOf = (bytes: Uint8Array, names: Names): Message => {
-  const zero = () => void bytes.fill(0)
+const messageOf = (bytes: Uint8Array, { names, room }: { names: Names; room: Disposable }): Message => {
+  const end = () => {
+    bytes.fill(0)
+    room[Symbol.dispose]()
+  }
   try {
-    return { value: decode(bytes, names), byteLength: bytes.length, [Symbol.dispose]: zero }
+    return { value: decode(bytes, names), [Symbol.dispose]: end }
   } catch (error) {
-    zero()
+    end()
     throw error
   }
 }
+
+const NOTHING: Uint8Array = new Uint8Array()
+const UNBOUNDED: Disposable = { [Symbol.dispose]: () => {} }
 
 type FrameReader = Disposable & {
   /** Adds what was received, and zeroes it where it was. */
   push(chunk: Uint8Array): void
   /** The next whole message, or null. @throws Refused, as soon as a length is too large. */
   next(): Message | null
+  /** Whether there was no room for the next message. */
+  isWaiting(): boolean
   /** Whether something was received that is no whole message yet. */
   isAmid(): boolean
 }
 
-/** Finds the messages in what is received in any pieces. Disposing of the reader zeroes what is no whole message yet. */
-export const createFrameReader = (): FrameReader => {
-  const names: Names = new Map()
-  let chunks: Uint8Array[] = []
-  let received = 0
-  /** How much must have been received to go on: the length, or the length and the message. */
-  let wanted = HEAD_BYTES
+/** A message of which a part was received. Its place has its whole length, however small the parts are. */
+type Begun = { readonly bytes: Uint8Array; received: number; readonly room: Disposable }
 
-  const zero = () => {
-    for (const chunk of chunks) chunk.fill(0)
+/**
+ * Finds the messages in what is received in any pieces. Disposing of the reader zeroes what is no whole message yet.
+ * @param takeRoom for a message of this length, until its end; null if there is none. By default there always is.
+ */
+export const createFrameReader = (takeRoom: (bytes: number) => Disposable | null = () => UNBOUNDED): FrameReader => {
+  const names: Names = new Map()
+  /** Received, and not looked at. */
+  let rest = NOTHING
+  let begun: Begun | null = null
+  let isWaiting = false
+
+  /** Moves what belongs to the message that has begun. @returns the others. */
+  const fill = (message: Begun, chunk: Uint8Array): Uint8Array => {
+    const part = chunk.subarray(0, message.bytes.length - message.received)
+    message.bytes.set(part, message.received)
+    message.received += part.length
+    part.fill(0)
+    return chunk.subarray(part.length)
   }
 
-  /** All that was received, in one piece. */
-  const joined = (): Uint8Array => {
-    const [first = new Uint8Array(), ...more] = chunks
-    if (more.length === 0) return first
-    const all = zeros(received)
-    let at = 0
-    for (const chunk of chunks) {
-      all.set(chunk, at)
-      at += chunk.length
-    }
-    zero()
-    chunks = [all]
-    return all
+  const end = ({ bytes, room }: Begun): Message => {
+    begun = null
+    return messageOf(bytes, { names, room })
   }
 
   return {
     push: (chunk) => {
-      chunks.push(moved(chunk))
-      received += chunk.length
+      const more = begun === null ? chunk : fill(begun, chunk)
+      if (more.length === 0) return
+      const [earlier, later] = [rest, moved(more)]
+      rest = earlier.length === 0 ? later : joined([earlier, later])
+      if (rest === later) return
+      earlier.fill(0)
+      later.fill(0)
     },
     next: () => {
-      if (received < wanted) return null
-      const bytes = joined()
-      if (wanted === HEAD_BYTES) {
-        const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0)
-        if (length > MESSAGE_BYTES_MAX) throw new Refused('the message is too large')
-        wanted = HEAD_BYTES + length
-        if (received < wanted) return null
+      if (begun !== null) return begun.received < begun.bytes.length ? null : end(begun)
+      if (rest.length < HEAD_BYTES) return null
+      const length = new DataView(rest.buffer, rest.byteOffset).getUint32(0)
+      if (length > MESSAGE_BYTES_MAX) throw new Refused('the message is too large')
+      const room = takeRoom(length)
+      isWaiting = room === null
+      if (room === null) return null
+      const received = rest.subarray(HEAD_BYTES)
+      if (received.length >= length) {
+        rest = received.length === length ? NOTHING : received.subarray(length)
+        return messageOf(received.subarray(0, length), { names, room })
       }
-      const message = bytes.subarray(HEAD_BYTES, wanted)
-      received -= wanted
-      chunks = received === 0 ? [] : [bytes.subarray(wanted)]
-      wanted = HEAD_BYTES
-      return messageOf(message, names)
+      begun = { bytes: zeros(length), received: 0, room }
+      fill(begun, received)
+      rest = NOTHING
+      return null
     },
-    isAmid: () => received > 0,
+    isWaiting: () => isWaiting,
+    isAmid: () => begun !== null || rest.length > 0,
     [Symbol.dispose]: () => {
-      zero()
-      chunks = []
-      received = 0
-      wanted = HEAD_BYTES
+      rest.fill(0)
+      rest = NOTHING
+      begun?.bytes.fill(0)
+      begun?.room[Symbol.dispose]()
+      begun = null
     },
   }
 }

@@ -1,7 +1,8 @@
 // The server. It takes requests of many connections, and answers each when it is done.
 //
 // Bad input ends its connection, and nothing else: `onRefused` says why, once. Whatever the end, `onEnd` follows, so that all
-// that belongs to the connection is given up. More requests than a connection may have under way wait in its socket.
+// that belongs to the connection is given up. More requests than a connection may have under way wait in its socket, and so do
+// those for which there is no room.
 
 import type { Socket } from 'node:net'
 import type { Static, TSchema } from '@sinclair/typebox'
@@ -26,11 +27,12 @@ import {
   PROGRESS,
   PROTOCOL,
 } from './protocol.ts'
+import { createRoom, type Room } from './room.ts'
 
 /** Above the most that an API lets run at once, so that a signature does not wait behind PINs (credentials/guard.ts). */
 const UNDER_WAY_MAX = 4096
-/** Two of the largest messages. */
-const UNDER_WAY_BYTES_MAX = 128 * 1024 * 1024
+/** A message that was begun must end in ten seconds, and an answer be read. */
+const STALLED_MAX = 20
 
 export type Connection = {
   /** The client's own name for itself. */
@@ -86,6 +88,9 @@ export type ListenOptions = {
   readonly onRefused: (refusal: RefusedConnection) => void
   /** How many requests of a connection may be under way. */
   readonly underWayMax?: number
+  /** Where the messages of all connections have their place; by default this server's own. */
+  readonly room?: Room
+  readonly aliveEveryMs?: number
   /** An error that is none of ours to be seen by callers. */
   readonly onFailure: (failure: { readonly error: unknown; readonly method: string }) => void
   /** A connection that has said hello has ended. */
@@ -99,7 +104,8 @@ export type Listener = {
   stop(input: { readonly graceMs: number }): Promise<void>
 }
 
-type Serving = Omit<ListenOptions, 'door' | 'methods'> & {
+type Serving = Omit<ListenOptions, 'door' | 'methods' | 'room'> & {
+  readonly room: Room
   readonly methods: ReadonlyMap<string, Served>
   readonly socket: Socket
   /** Who the client is, if the door knows. */
@@ -160,19 +166,16 @@ const answer = async (
 const createLoad = (underWayMax: number) => {
   const ids = new Set<number>()
   let requests = 0
-  let bytes = 0
   return {
-    isFull: () => requests >= underWayMax || bytes >= UNDER_WAY_BYTES_MAX,
+    isFull: () => requests >= underWayMax,
     /** Until it is disposed of. @throws Refused for an id that is under way. */
-    add: (id: number, { byteLength }: Message): Disposable => {
+    add: (id: number): Disposable => {
       if (ids.has(id)) throw new Refused('a request has the id of one that is under way')
       if (id !== 0) ids.add(id)
       requests += 1
-      bytes += byteLength
       const remove = () => {
         ids.delete(id)
         requests -= 1
-        bytes -= byteLength
       }
       return { [Symbol.dispose]: remove }
     },
@@ -185,9 +188,18 @@ const helloOf = (hello: unknown): Pick<Connection, 'name' | 'wantsTimings'> => {
   return { name: hello.name, wantsTimings: hello.timings === true }
 }
 
+/** @throws Refused */
+const requestOf = (methods: Serving['methods'], value: unknown): Request => {
+  if (!isRequest.Check(value)) throw new Refused('a message is no request')
+  const [id, method, input] = value
+  const served = methods.get(method)
+  if (served === undefined) throw new Refused('a method is unknown')
+  return { id, method, work: served.accept(input) }
+}
+
 /** Serves a connection until it ends. */
 const serveConnection = (serving: Serving) => {
-  const { socket, peer, methods, underWayMax = UNDER_WAY_MAX, onRefused, onEnd, onClosed } = serving
+  const { socket, peer, room, methods, underWayMax = UNDER_WAY_MAX, onRefused, onEnd, onClosed } = serving
   const ended = new AbortController()
   const load = createLoad(underWayMax)
   let connection: Connection | null = null
@@ -200,19 +212,10 @@ const serveConnection = (serving: Serving) => {
     onRefused({ why, name: peer ?? connection?.name ?? null })
   }
 
-  /** @throws Refused */
-  const requestOf = (value: unknown): Request => {
-    if (!isRequest.Check(value)) throw new Refused('a message is no request')
-    const [id, method, input] = value
-    const served = methods.get(method)
-    if (served === undefined) throw new Refused('a method is unknown')
-    return { id, method, work: served.accept(input) }
-  }
-
   const run = async (request: Request, message: Message, of: Connection): Promise<void> => {
     try {
       using _message = message
-      using _load = load.add(request.id, message)
+      using _load = load.add(request.id)
       await answer(request, { ...serving, channel, connection: of })
     } catch (error) {
       if (!(error instanceof Refused)) throw error
@@ -229,13 +232,14 @@ const serveConnection = (serving: Serving) => {
       connection = { ...helloOf(message.value), ended: ended.signal }
       return
     }
-    const request = requestOf(message.value)
+    const request = requestOf(methods, message.value)
     held.move()
     void run(request, message, connection)
   }
 
   const channel = openChannel(socket, {
     mayTake: () => !load.isFull() && !socket.writableNeedDrain,
+    room,
     onMessage,
     onRefused: refuse,
     onClosed: () => {
@@ -250,7 +254,9 @@ const serveConnection = (serving: Serving) => {
 
   return {
     live: () => {
-      if (!channel.isClogged()) channel.send([0, NOTICE, ALIVE])
+      if (channel.stalled() > STALLED_MAX)
+        refuse('a message was begun and not ended, or no answer was read, for ten seconds')
+      else if (!channel.isClogged()) channel.send([0, NOTICE, ALIVE])
     },
     leave: () => channel.send([0, NOTICE, LEAVING]),
     destroy: channel.destroy,
@@ -261,7 +267,7 @@ const serveConnection = (serving: Serving) => {
  * Listens at a door.
  * @throws Error with a sentence for the operator if it cannot.
  */
-export const listen = async ({ door, methods, ...options }: ListenOptions): Promise<Listener> => {
+export const listen = async ({ door, methods, room = createRoom(), ...options }: ListenOptions): Promise<Listener> => {
   const byName = new Map(methods.map((served) => [served.name, served]))
   const connections = new Set<ReturnType<typeof serveConnection>>()
   const { promise: left, resolve: onLeft } = Promise.withResolvers<void>()
@@ -272,14 +278,14 @@ export const listen = async ({ door, methods, ...options }: ListenOptions): Prom
       connections.delete(connection)
       if (isStopping && connections.size === 0) onLeft()
     }
-    const connection = serveConnection({ ...options, methods: byName, socket, peer, onClosed })
+    const connection = serveConnection({ ...options, room, methods: byName, socket, peer, onClosed })
     connections.add(connection)
   }
   const onFailure = (error: unknown) => options.onFailure({ error, method: 'accept' })
   const opened = await door.open({ onSocket, onRefused: options.onRefused, onFailure })
   const living = setInterval(() => {
     for (const connection of connections) connection.live()
-  }, ALIVE_EVERY_MS)
+  }, options.aliveEveryMs ?? ALIVE_EVERY_MS)
 
   return {
     place: opened.place,

@@ -7,7 +7,7 @@
 import { constants } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server, type TLSSocket } from 'node:tls'
-import { type Door, listening } from './door.ts'
+import { type Door, limitPeers, listening } from './door.ts'
 import { readTls, type TlsFiles, type TlsParts } from './tls-files.ts'
 
 const HANDSHAKE_MS = 5_000
@@ -91,21 +91,13 @@ const renewing = (
 
 /** Closes the connections of an address beyond `max`, before their handshake. */
 const limitAddresses = (server: Server, max: number, onBeyond: (address: string) => void): void => {
-  const counts = new Map<string, number>()
+  const hasPlace = limitPeers(max)
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? ''
-    const count = (counts.get(address) ?? 0) + 1
-    if (count > max) {
-      socket.on('error', () => {})
-      socket.destroy()
-      return onBeyond(address)
-    }
-    counts.set(address, count)
-    socket.once('close', () => {
-      const left = (counts.get(address) ?? 1) - 1
-      if (left === 0) counts.delete(address)
-      else counts.set(address, left)
-    })
+    if (hasPlace(socket, address)) return
+    socket.on('error', () => {})
+    socket.destroy()
+    onBeyond(address)
   })
 }
 
