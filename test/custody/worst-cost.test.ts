@@ -1,6 +1,7 @@
 // What custody reads in payloads, compared with what the chains encode: a policy's limits hold whatever an API says of them.
 
 import { describe, expect, test } from 'bun:test'
+import { encodeMultiSendData } from '@safe-global/protocol-kit'
 import { encodeFunctionData, type Hex, parseAbi, parseEther, serializeTransaction } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Intent } from '../../src/chains/chain.ts'
@@ -213,6 +214,7 @@ const SAFE = parseAbi([
   'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures)',
   'function approveHash(bytes32 hash)',
 ])
+const MULTI_SEND = parseAbi(['function multiSend(bytes transactions) payable'])
 const executing = (changes: { to?: Hex; data?: Hex; operation?: number; gasPrice?: bigint }) => {
   const { to = THEM, data = '0x', operation = 0, gasPrice = 0n } = changes
   const args = [to, 0n, data, operation, 0n, 0n, gasPrice, THEM, THEM, '0x'] as const
@@ -238,6 +240,21 @@ describe('no policy lets anybody sign', () => {
     ['data in another place', `${one.slice(0, 10 + 128)}${'16'.padStart(64, '0')}${one.slice(10 + 192)}` as Hex],
     ['an endless batch', multiSend(`${batch.slice(0, 10 + 64)}${'f'.repeat(64)}${batch.slice(10 + 128)}` as Hex)],
   ]
+  test('a batch as the Safe encodes it, if one of its elements is foreign code', () => {
+    const element = { to: THEM, value: '3', data: '0x01' }
+    const batchOf = (...operations: readonly number[]) =>
+      multiSend(
+        encodeFunctionData({
+          abi: MULTI_SEND,
+          args: [encodeMultiSendData(operations.map((operation) => ({ ...element, operation }))) as Hex],
+        }),
+      )
+    expect(costOfSafe(paying(pay(0n, batchOf(0, 0), ours)))).toMatchObject({ value: 6n })
+    for (const operations of [[1], [0, 1], [1, 0], [0, 2], [0, 255]]) {
+      expect(() => costOfSafe(paying(pay(0n, batchOf(...operations), ours)))).toThrow('as its own')
+    }
+  })
+
   test.each(refusals)('%s with its contract wallet', (_, data) => {
     expect(() => costOfSafe(paying(pay(0n, data, ours)))).toThrow('policy does not sign for the contract wallet')
     expect(costOf(paying(pay(4n, data)))).toMatchObject({ value: 4n })

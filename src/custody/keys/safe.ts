@@ -38,6 +38,8 @@ const addressIn = (hash: Uint8Array): string => hexOf(hash.subarray(-20))
 
 const refused = (what: string): Error => new Error(`a policy does not sign for the contract wallet ${what}`)
 
+const foreignCode = (): Error => refused('code that it runs as its own')
+
 /** The address of a key. Pure. @param publicKey 65 bytes. */
 export const ownerOf = (publicKey: Uint8Array): string => addressIn(keccak_256(publicKey.subarray(1)))
 
@@ -98,6 +100,7 @@ const callsIn = (data: Uint8Array): readonly Call[] => {
   while (!isAtEnd()) {
     const head = take(ELEMENT_HEAD_BYTES)
     const part = (from: number, until: number) => head.subarray(from, until)
+    if (integerOf(part(0, 1)) !== OPERATION.call) throw foreignCode()
     calls.push({ to: hexOf(part(1, 21)), value: integerOf(part(21, 53)), data: take(integerOf(part(53, 85))) })
   }
   return calls
@@ -106,7 +109,7 @@ const callsIn = (data: Uint8Array): readonly Call[] => {
 const callsMade = (safe: string, { to, value, data, operation, gasPrice }: Operation): readonly Call[] => {
   if (gasPrice !== 0n) throw refused('a refund of gas')
   const isBatch = operation === OPERATION.delegateCall && to === MULTI_SEND_CALL_ONLY
-  if (!isBatch && operation !== OPERATION.call) throw refused('code that it runs as its own')
+  if (!isBatch && operation !== OPERATION.call) throw foreignCode()
   const calls = isBatch ? callsIn(data) : [{ to, value, data }]
   if (calls.some((call) => call.to === safe && call.data.length > 0)) throw refused('a call of itself')
   return calls

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import {
   calculateSafeMessageHash,
   calculateSafeTransactionHash,
+  encodeMultiSendData,
   generatePreValidatedSignature,
   hashSafeMessage,
 } from '@safe-global/protocol-kit'
@@ -35,7 +36,7 @@ import type { Hex, Intent } from '../../../src/chains/chain.ts'
 import { keyMessage } from '../../../src/chains/evm/messages.ts'
 import { deployAndExecute } from '../../../src/chains/evm/safe/deploy-and-execute.ts'
 import { createdBy, executedBy, isFailedWithin } from '../../../src/chains/evm/safe/events.ts'
-import { executed, execution, executionData, multiSendData } from '../../../src/chains/evm/safe/execution.ts'
+import { callsOf, executed, execution, executionData, multiSendData } from '../../../src/chains/evm/safe/execution.ts'
 import { contractMessage } from '../../../src/chains/evm/safe/message.ts'
 import { contractWalletOf, PROXY_INIT_CODE_HASH, SAFE_ADDRESSES } from '../../../src/chains/evm/safe/settings.ts'
 import { PROXY_CODE, SLOTS } from '../../../src/chains/evm/safe/storage.ts'
@@ -181,6 +182,20 @@ describe('the call data of an execution', () => {
       bySafe({ ...several, to: SAFE_ADDRESSES.createCall, data: multiSendData([element, element]) }),
     ]
     for (const each of inputs) expect([each, executed(each)]).toEqual([each, null])
+  })
+
+  test('is not read in a batch with an element that is no call, as the Safe encodes it', () => {
+    const batchOf = (...operations: readonly number[]) => {
+      const elements = operations.map((operation) => ({ to: other, value: '5', data: '0xab', operation }))
+      const data = encodeFunctionData({
+        abi: parseAbi(['function multiSend(bytes transactions) payable']),
+        args: [encodeMultiSendData(elements) as Hex],
+      })
+      return callsOf({ to: SAFE_ADDRESSES.multiSendCallOnly, value: 0n, data, operation: 1 })
+    }
+    const read = { to: other, value: 5n, input: '0xab' } as const
+    expect(batchOf(0, 0)).toEqual([read, read])
+    for (const operations of [[1], [0, 1], [1, 0], [2], [255]]) expect(batchOf(...operations)).toBeNull()
   })
 
   test('keeps the gas, fees and nonce that the first intent fixed', () => {

@@ -90,7 +90,7 @@ export const execution = ({ address, owner }: ContractWallet, intents: readonly 
   ...senderPartOf(intents),
 })
 
-/** null if the lengths do not match the data. */
+/** null if the lengths do not match the data, or if an element is no call, as MultiSendCallOnly undoes such a batch. */
 const unpackElements = (packed: Hex): readonly Intent[] | null => {
   const intents: Intent[] = []
   const end = size(packed)
@@ -98,6 +98,7 @@ const unpackElements = (packed: Hex): readonly Intent[] | null => {
     const { to, value, length, data } = ELEMENT_HEAD_BYTES
     if (at + data > end) return null
     const part = (from: number, until: number): Hex => slice(packed, at + from, at + until)
+    if (Number(part(0, to)) !== OPERATION.call) return null
     const byteCount = BigInt(part(length, data))
     if (byteCount > BigInt(end - at - data)) return null
     const next = data + Number(byteCount)
