@@ -49,7 +49,7 @@ export type CustodyCtx = {
   readonly guard: Guard
   /** Limits the guesses at developer secrets. */
   readonly secretLimit: SecretLimit
-  /** All uses of argon2 wait here. */
+  /** All uses of argon2 wait here, and phrases that are stretched (keys/derive.ts). */
   readonly argon2: Queue
   /** A wallet's sealed key and what opens it. Requests of the same moment share one query. */
   readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>

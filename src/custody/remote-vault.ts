@@ -56,7 +56,6 @@ const apiOf = (client: Client): Vault => ({
   signOnce: (input) => client.ask(of.signOnce, input),
   signMessage: (input) => client.ask(of.signMessage, input),
   signAuthorization: (input) => client.ask(of.signAuthorization, input),
-  publicKeyOf: (input) => client.ask(of.publicKeyOf, input),
   newWallet: (input) => client.ask(of.newWallet, input),
   newPolicy: (input) => client.ask(of.newPolicy, input),
   putUnderPolicies: (input) => client.ask(of.putUnderPolicies, input),

@@ -133,7 +133,6 @@ const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>
   signOnce: serve(METHODS.signOnce, vault.signOnce),
   signMessage: serve(METHODS.signMessage, vault.signMessage),
   signAuthorization: serve(METHODS.signAuthorization, vault.signAuthorization),
-  publicKeyOf: serve(METHODS.publicKeyOf, vault.publicKeyOf),
   newWallet: serve(METHODS.newWallet, vault.newWallet),
   newPolicy: serve(METHODS.newPolicy, vault.newPolicy),
   putUnderPolicies: serve(METHODS.putUnderPolicies, vault.putUnderPolicies),

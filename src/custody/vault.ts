@@ -24,7 +24,6 @@ import { addPasskeySecret, newRecoveryCode, removeUserSecret } from './credentia
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
 import { type CustodyCtx, type CustodySettings, createCustodyCtx } from './ctx.ts'
-import { publicKeyOfImported } from './keys/imported.ts'
 import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
 import { UnfitVault } from './unfit-vault.ts'
@@ -187,11 +186,9 @@ export const createVault = (settings: CustodySettings) => {
     newProject: bind(newProject),
     /** Makes the developer key of a mainnet project under the developer's secret. The same call changes nothing. */
     activateProject: bind(activateProject),
-    /** The public key that an import would have. Needs no credential. */
-    publicKeyOf: async (input: Parameters<typeof publicKeyOfImported>[0]) => publicKeyOfImported(input),
     /**
      * Opens the owner's keyring with the credentials, or makes it for a new owner, and seals the wallet's key that comes from its
-     * seed. An import becomes a keyring of its own. The same call with the same `walletId` answers with the same keyring and public
+     * seed. An import becomes a keyring of its own, and is refused if the project has its address already. The same call with the same `walletId` answers with the same keyring and public
      * key. The caller inserts the row of `wallets`.
      */
     newWallet: bind(newWallet),

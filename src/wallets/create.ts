@@ -27,7 +27,7 @@ type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> 
 const exists = (input: CreateWalletInput): AppError =>
   new AppError('wallet_exists', `The owner already has a wallet on ${input.network}.`)
 
-/** Says nothing about other projects, which may have the same address. */
+/** Another request made one meanwhile. It says nothing about other projects, which may have the same address. */
 const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
@@ -107,11 +107,5 @@ const importedOf = ({ privateKey, mnemonicPhrase }: ImportWalletInput): Imported
 /** Imports a wallet from a key or a phrase. */
 export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<WalletRow> => {
   const { privateKey: _key, mnemonicPhrase: _phrase, ...rest } = input
-  const imported = importedOf(input)
-  const { projectId, network } = input
-  const chain = ctx.chains.get(network)
-  const address = addressesOf(chain, input.type)(await ctx.vault.publicKeyOf({ family: chain.family, imported }))
-  const known = await ctx.wallets.find({ projectId, ownedBy: null, network, by: { address } })
-  if (known !== null && known.id !== input.newId) throw addressTaken(network)
-  return createWallet(ctx, { ...rest, imported })
+  return createWallet(ctx, { ...rest, imported: importedOf(input) })
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { pbkdf2Sync } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
@@ -8,8 +9,11 @@ import fc from 'fast-check'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ChainFamily } from '../../db/words.ts'
 import { ENTROPY_BYTES, keyPairOf, privateKeyAt, seedOf } from '../../src/custody/keys/derive.ts'
+import { createQueue } from '../../src/queue.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { ANVIL, BIP_32, BIP_32_INVALID, BIP_39, SR25519 } from './vectors.ts'
+
+const ctx = { argon2: createQueue({ atOnce: 2 }) }
 
 const indicesOf = (path: string): number[] =>
   path
@@ -32,8 +36,9 @@ describe('BIP-39', () => {
 
   test.each(BIP_39)(
     'makes the same seed from $entropy as from its phrase without a passphrase',
-    ({ entropy, phrase }) => {
-      expect(hexOf(seedOf(bytesOf(entropy)))).toBe(pbkdf2Sync(phrase, 'mnemonic', 2048, 64, 'sha512').toString('hex'))
+    async ({ entropy, phrase }) => {
+      const seed = pbkdf2Sync(phrase, 'mnemonic', 2048, 64, 'sha512').toString('hex')
+      expect(hexOf(await seedOf(ctx, bytesOf(entropy)))).toBe(seed)
     },
   )
 
@@ -70,31 +75,31 @@ describe('BIP-32', () => {
 })
 
 const ofPhrase = (family: ChainFamily, phrase: string) =>
-  keyPairOf({ family, kind: 'seed', secret: mnemonicToEntropy(phrase, wordlist) })
+  keyPairOf(ctx, { family, kind: 'seed', secret: mnemonicToEntropy(phrase, wordlist) })
 
 describe("a wallet's key pair", () => {
-  test('of the phrase of anvil is its first account', () => {
-    const { privateKey, publicKey } = ofPhrase('evm', ANVIL.phrase)
+  test('of the phrase of anvil is its first account', async () => {
+    const { privateKey, publicKey } = await ofPhrase('evm', ANVIL.phrase)
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
     expect(addressOf(publicKey)).toBe(ANVIL.address)
   })
 
-  test.each(BIP_39.slice(0, 8))('of $entropy is the one that another library derives', ({ entropy, phrase }) => {
-    const { publicKey } = keyPairOf({ family: 'evm', kind: 'phrase', secret: bytesOf(entropy) })
+  test.each(BIP_39.slice(0, 8))('of $entropy is the one that another library derives', async ({ entropy, phrase }) => {
+    const { publicKey } = await keyPairOf(ctx, { family: 'evm', kind: 'phrase', secret: bytesOf(entropy) })
     expect(`0x${addressOf(publicKey)}`).toBe(mnemonicToAccount(phrase).address.toLowerCase())
   })
 
-  test.each(SR25519)('on Substrate is the published one: $phrase', ({ phrase, miniSecret, publicKey }) => {
-    const pair = ofPhrase('substrate', phrase)
+  test.each(SR25519)('on Substrate is the published one: $phrase', async ({ phrase, miniSecret, publicKey }) => {
+    const pair = await ofPhrase('substrate', phrase)
     expect(hexOf(pair.privateKey)).toBe(miniSecret)
     expect(hexOf(pair.publicKey)).toBe(publicKey)
-    const imported = keyPairOf({ family: 'substrate', kind: 'key', secret: bytesOf(miniSecret) })
+    const imported = await keyPairOf(ctx, { family: 'substrate', kind: 'key', secret: bytesOf(miniSecret) })
     expect(hexOf(imported.publicKey)).toBe(publicKey)
   })
 
-  test('of an imported key is a copy of that key', () => {
+  test('of an imported key is a copy of that key', async () => {
     const secret = bytesOf(ANVIL.privateKey)
-    const { privateKey, publicKey } = keyPairOf({ family: 'evm', kind: 'key', secret })
+    const { privateKey, publicKey } = await keyPairOf(ctx, { family: 'evm', kind: 'key', secret })
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
     expect(addressOf(publicKey)).toBe(ANVIL.address)
     expect(privateKey.buffer).not.toBe(secret.buffer)
@@ -102,11 +107,32 @@ describe("a wallet's key pair", () => {
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
   })
 
-  test.each(['evm', 'substrate'] as const)('on %s leaves the secret unchanged, for its owner to zero', (family) => {
-    for (const kind of ['seed', 'key'] as const) {
-      const secret = new Uint8Array(32).fill(1)
-      keyPairOf({ family, kind, secret })
-      expect(hexOf(secret)).toBe('01'.repeat(32))
-    }
+  test.each(['evm', 'substrate'] as const)(
+    'on %s leaves the secret unchanged, for its owner to zero',
+    async (family) => {
+      for (const kind of ['seed', 'key'] as const) {
+        const secret = new Uint8Array(32).fill(1)
+        await keyPairOf(ctx, { family, kind, secret })
+        expect(hexOf(secret)).toBe('01'.repeat(32))
+      }
+    },
+  )
+
+  test('is stretched beside the event loop, in the queue of argon2', async () => {
+    const alone = { argon2: createQueue({ atOnce: 1 }) }
+    const turn = await alone.argon2.enter()
+    const pairs = Array.from({ length: 20 }, (_, index) =>
+      keyPairOf(alone, { family: 'evm', kind: 'seed', secret: new Uint8Array(16).fill(index) }),
+    )
+    await nextTurn()
+    expect(alone.argon2.load()).toEqual({ running: 1, waiting: pairs.length })
+    turn[Symbol.dispose]()
+    let [turns, isOver] = [0, false]
+    const made = Promise.all(pairs).then(() => {
+      isOver = true
+    })
+    for (; !isOver; turns += 1) await nextTurn()
+    await made
+    expect(turns).toBeGreaterThan(pairs.length)
   })
 })

@@ -29,6 +29,7 @@ import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { openRowMacs } from '../../src/custody/sealing/row-mac.ts'
 import { boundSpending } from '../../src/custody/wallets/policy-spending.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
+import { createQueue } from '../../src/queue.ts'
 import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'
 
@@ -154,7 +155,7 @@ describe('in the first version', () => {
   })
 
   test('each credential leads to the keys of all families, by the lock of its own mode alone', async () => {
-    expect(hexOf(familyKeysOf(bytesOf(golden.entropy)))).toBe(golden.familyKeys)
+    expect(hexOf(await familyKeysOf({ argon2: createQueue() }, bytesOf(golden.entropy)))).toBe(golden.familyKeys)
     const locks = {
       developer: { lockId: golden.developerLockId, sealed: bytesOf(golden.developerFamilyKeys) },
       user: { lockId: golden.userLockId, sealed: bytesOf(golden.userFamilyKeys) },

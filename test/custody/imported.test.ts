@@ -2,9 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import type { ChainFamily } from '../../db/words.ts'
-import { type ImportedText, publicKeyOfImported, readImported } from '../../src/custody/keys/imported.ts'
+import { keyPairOf } from '../../src/custody/keys/derive.ts'
+import { type ImportedText, readImported } from '../../src/custody/keys/imported.ts'
 import { entropyOf, phraseOf } from '../../src/custody/keys/phrase.ts'
 import { AppError } from '../../src/errors.ts'
+import { createQueue } from '../../src/queue.ts'
 import { bytesOf, hexOf, textOf } from './support.ts'
 import { ANVIL, BIP_39, SR25519 } from './vectors.ts'
 
@@ -79,11 +81,13 @@ describe('a private key of an EVM network', () => {
 })
 
 describe('a mini-secret of a Substrate network', () => {
-  test.each(SR25519)('is accepted and has the published public key: $publicKey', ({ miniSecret, publicKey }) => {
+  test.each(SR25519)('is accepted and has the published public key: $publicKey', async ({ miniSecret, publicKey }) => {
     for (const text of [miniSecret, `0x${miniSecret}`, miniSecret.toUpperCase()]) {
       expect(key('substrate', text)).toBe(miniSecret)
-      const imported = { privateKey: text }
-      expect(hexOf(publicKeyOfImported({ family: 'substrate', imported }))).toBe(publicKey)
+      const { kind, secret } = read('substrate', { privateKey: text })
+      if (kind !== 'key') throw new Error('it is a key')
+      const pair = await keyPairOf({ argon2: createQueue() }, { family: 'substrate', kind, secret })
+      expect(hexOf(pair.publicKey)).toBe(publicKey)
     }
   })
 

@@ -15,10 +15,12 @@ import {
   hexOf,
   NO_MAC,
   openCustody,
+  publicKeyOfPhrase,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_PAYLOAD,
   signOne,
+  textsOf,
   type WalletInput,
 } from './support.ts'
 import { ANVIL } from './vectors.ts'
@@ -205,9 +207,8 @@ describe('a wallet', () => {
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallets: 2, wallet_keys: 2 })
     const { publicKey } = wallet
     const request = { wallet, credentials: GIVEN.pin, actor: ACTOR }
-    const { mnemonicPhrase } = await custody.vault.exportKeyring(request)
-    const imported = { mnemonicPhrase: mnemonicPhrase ?? '' }
-    expect(await custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
+    const { mnemonicPhrase } = textsOf(await custody.vault.exportKeyring(request))
+    expect(await publicKeyOfPhrase('substrate', mnemonicPhrase)).toEqual(publicKey)
     const signature = await withKey(custody.vault, request, async (key) => signOne(key, SUBSTRATE_PAYLOAD))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, publicKey)).toBe(true)
   })

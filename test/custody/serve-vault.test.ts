@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
+import { privateKeyToAccount } from 'viem/accounts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { createCustodyAudit } from '../../src/custody/audit.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
@@ -159,9 +160,12 @@ describe('over its sockets', () => {
   test('imports, changes of credentials and the status answer as in process', async () => {
     const { path } = await startVault()
     const vault = asOperator(path)
-    const imported = { privateKey: `0x${'11'.repeat(32)}` }
-    const publicKey = await vault.publicKeyOf({ family: 'evm', imported })
-    expect(publicKey).toEqual(await custody.vault.publicKeyOf({ family: 'evm', imported }))
+    const privateKey = `0x${'11'.repeat(32)}` as const
+    const made = await vault.newWallet({
+      ...{ projectId, ownerId: randomUUID(), walletId: randomUUID(), network: 'Ethereum', controlMode: 'developer' },
+      ...{ family: 'evm', type: 'eoa', imported: { privateKey }, credentials: secret, actor: ACTOR },
+    })
+    expect(made.address).toBe(privateKeyToAccount(privateKey).address)
     const wallet = await newWallet({ mode: 'user' })
     await vault.changeUserPin({ wallet, oldPin: pin.userPin, newPin: '927461', actor: ACTOR })
     const signature = await withKey(vault, request(wallet, { userPin: '927461' }), signOne)

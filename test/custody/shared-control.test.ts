@@ -13,9 +13,11 @@ import {
   hexOf,
   openCustody,
   payloadFor,
+  publicKeyOfPhrase,
   SECRET,
   signOne,
   type TestWallet,
+  textsOf,
   type WalletInput,
   whileGuessing,
 } from './support.ts'
@@ -88,10 +90,10 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
   test('gives each mode further wallets in both families with its own credential', async () => {
     const first = await alone(mode)
     const second = await share(first)
-    const imported = { mnemonicPhrase: (await exported(first)).mnemonicPhrase ?? '' }
+    const { mnemonicPhrase } = textsOf(await exported(first))
     const ofFamily = {
-      evm: await custody.vault.publicKeyOf({ family: 'evm', imported }),
-      substrate: await custody.vault.publicKeyOf({ family: 'substrate', imported }),
+      evm: await publicKeyOfPhrase('evm', mnemonicPhrase),
+      substrate: await publicKeyOfPhrase('substrate', mnemonicPhrase),
     }
     const further = (controlMode: ControlMode, network: Network) =>
       share(first, { controlMode, network, credentials: CREDENTIALS[controlMode] })

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { mnemonicToEntropy } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
@@ -10,10 +12,11 @@ import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
-import type { ControlMode, Environment, Network, WalletType } from '../../db/words.ts'
+import type { ChainFamily, ControlMode, Environment, Network, WalletType } from '../../db/words.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
 import { type Journal, withoutJournal } from '../../src/custody/journal/journal.ts'
+import { keyPairOf } from '../../src/custody/keys/derive.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { WalletChain } from '../../src/custody/keys/worst-cost.ts'
 import type { Payload } from '../../src/custody/payload.ts'
@@ -33,6 +36,7 @@ import {
   type WalletRef,
 } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
+import { createQueue } from '../../src/queue.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { createDatabase } from '../support/postgres.ts'
 
@@ -88,6 +92,12 @@ const LIMITS = { wrongPinsPerHour: 1_000, wrongSecretsPerMinute: 1_000 }
 export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 export const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
+
+/** The public key that a phrase has in a family. */
+export const publicKeyOfPhrase = async (family: ChainFamily, phrase: string | null): Promise<Uint8Array> => {
+  const secret = mnemonicToEntropy(phrase ?? '', wordlist)
+  return (await keyPairOf({ argon2: createQueue() }, { family, kind: 'phrase', secret })).publicKey
+}
 
 /** An export as text. */
 export const textsOf = ({ mnemonicPhrase, privateKey }: ExportedKeyring) => ({

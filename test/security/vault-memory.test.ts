@@ -93,7 +93,7 @@ const foundOf = (secrets: NamedSecrets): Record<string, number> => {
 
 /** The runtime keeps what it read last from a socket until it reads as much again. */
 const overwriteWhatWasReadLast = () =>
-  codeOf(vault.publicKeyOf({ family: 'evm', imported: { privateKey: ' '.repeat(600_000) } }))
+  codeOf(newWallet('developer', {}, { imported: { privateKey: ' '.repeat(600_000) } }))
 
 test.skipIf(process.platform !== 'linux')(
   'no PIN and no secret is left in it after a request, right or wrong',
@@ -244,7 +244,6 @@ test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase 
     ['Ethereum', { mnemonicPhrase: phrase }],
     ['Polkadot', { mnemonicPhrase: phrase.toUpperCase() }],
   ] as const) {
-    await vault.publicKeyOf({ family: familyOf(network), imported })
     await useAll(await newWallet('developer', credentials, { network, imported }), credentials)
   }
   await overwriteWhatWasReadLast()

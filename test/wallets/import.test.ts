@@ -177,14 +177,22 @@ const OTHER_LENGTHS: Record<number, string> = {
 }
 
 describe('a second import', () => {
-  test('of an address is refused before any credential is checked, and reveals nothing about other projects', async () => {
+  test('of an address is refused only after the credential, keeps nothing, and reveals nothing about other projects', async () => {
     const { importWallet } = await newProject()
     const another = await newProject()
     const key = generatePrivateKey()
     const ownerId = randomUUID()
     expect((await importWallet({ owner_id: ownerId, private_key: key, ...user })).status).toBe(200)
-    const again = await importWallet({ private_key: key, ...developer, developer_secret: 'wrong' })
-    expect([again.status, again.json.code]).toEqual([409, 'wallet_exists'])
+    const other = randomUUID()
+    const again = async (credential: Record<string, unknown>) => {
+      const { status, json } = await importWallet({ owner_id: other, private_key: key, ...credential })
+      return [status, json.code]
+    }
+    expect(await again({ control_mode: 'user' })).toEqual([400, 'credential_required'])
+    expect(await again({ ...user, user_pin: '123456' })).toEqual([400, 'pin_obvious'])
+    expect(await again({ ...developer, developer_secret: 'wrong' })).toEqual([403, 'INVALID_SECRET'])
+    for (const credential of [developer, user]) expect(await again(credential)).toEqual([409, 'wallet_exists'])
+    expect([await keyrings(other), await guesses(other)]).toEqual([[], null])
     const mine = await importWallet({ owner_id: ownerId, private_key: key, ...user, user_pin: '000000' })
     expect([mine.status, mine.json.code]).toEqual([409, 'wallet_exists'])
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })

@@ -3,10 +3,15 @@
 // EVM: phrase → BIP-39 seed → BIP-32 → m/44'/60'/0'/0/0, the first account of every common wallet.
 // Substrate: the mini-secret of the phrase without a path, sr25519, as in common wallets.
 // An imported private key is used unchanged. Signing derives nothing: each wallet's key is sealed by itself.
+//
+// A phrase is stretched by PBKDF2: some milliseconds of a thread of the pool, in the queue of argon2. On the event loop many
+// phrases at once would keep every signature waiting.
 
-import { pbkdf2Sync } from 'node:crypto'
+import { pbkdf2 } from 'node:crypto'
+import { promisify } from 'node:util'
 import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../db/words.ts'
 import { unreachable } from '../../errors.ts'
+import type { Queue } from '../../queue.ts'
 import { copyOf, HeldKeys, moved, zeros } from '../sealing/bytes.ts'
 import { hmacSha512, KEY_BYTES } from '../sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
@@ -19,13 +24,22 @@ export const ENTROPY_BYTES = 16
 const STRETCH_ROUNDS = 2048
 const STRETCH_BYTES = 64
 
-const stretch = (secret: Uint8Array): Uint8Array =>
-  moved(pbkdf2Sync(secret, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512'))
+const pbkdf2InPool = promisify(pbkdf2)
+
+type StretchCtx = {
+  /** As in `CustodyCtx`. */
+  readonly argon2: Queue
+}
+
+const stretch = async ({ argon2 }: StretchCtx, secret: Uint8Array): Promise<Uint8Array> => {
+  using _turn = await argon2.enter()
+  return moved(await pbkdf2InPool(secret, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512'))
+}
 
 /** BIP-39's seed: 64 bytes, from the phrase without a passphrase. */
-export const seedOf = (entropy: Uint8Array): Uint8Array => {
+export const seedOf = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  return stretch(keys.hold(phraseOf(entropy)))
+  return await stretch(ctx, keys.hold(phraseOf(entropy)))
 }
 
 /** Substrate's seed: 64 bytes, from the entropy itself instead of the words (substrate-bip39). */
@@ -72,14 +86,14 @@ export const privateKeyAt = (input: { readonly seed: Uint8Array; readonly path: 
 
 type FromSecret = { readonly family: ChainFamily; readonly kind: KeyringKind; readonly secret: Uint8Array }
 
-const privateKeyOf = ({ family, kind, secret }: FromSecret): Uint8Array => {
+const privateKeyOf = async (ctx: StretchCtx, { family, kind, secret }: FromSecret): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   if (kind === 'key') return copyOf(secret)
   switch (family) {
     case 'evm':
-      return privateKeyAt({ seed: keys.hold(seedOf(secret)), path: EVM_PATH })
+      return privateKeyAt({ seed: keys.hold(await seedOf(ctx, secret)), path: EVM_PATH })
     case 'substrate':
-      return copyOf(keys.hold(substrateSeedOf(secret)).subarray(0, KEY_BYTES))
+      return copyOf(keys.hold(await substrateSeedOf(ctx, secret)).subarray(0, KEY_BYTES))
     default:
       return unreachable(family)
   }
@@ -98,14 +112,16 @@ const pairOf = ({
 })
 
 /** A wallet's key pair in a family. @param from.secret the entropy of a phrase, or an imported key; zeroed by the caller. */
-export const keyPairOf = (from: FromSecret): KeyPair => pairOf({ family: from.family, privateKey: privateKeyOf(from) })
+export const keyPairOf = async (ctx: StretchCtx, from: FromSecret): Promise<KeyPair> =>
+  pairOf({ family: from.family, privateKey: await privateKeyOf(ctx, from) })
 
 /** The private keys that a phrase has in all families: 32 bytes each, in the order of `CHAIN_FAMILIES`. Zeroed by the caller. */
-export const familyKeysOf = (entropy: Uint8Array): Uint8Array => {
+export const familyKeysOf = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const familyKeys = zeros(CHAIN_FAMILIES.length * KEY_BYTES)
   for (const [index, family] of CHAIN_FAMILIES.entries()) {
-    familyKeys.set(keys.hold(privateKeyOf({ family, kind: 'seed', secret: entropy })), index * KEY_BYTES)
+    const privateKey = keys.hold(await privateKeyOf(ctx, { family, kind: 'seed', secret: entropy }))
+    familyKeys.set(privateKey, index * KEY_BYTES)
   }
   return familyKeys
 }

@@ -4,7 +4,6 @@ import type { ChainFamily } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
-import { keyPairOf } from './derive.ts'
 import { KEY_TYPES } from './key-types.ts'
 import { entropyOf } from './phrase.ts'
 
@@ -70,17 +69,4 @@ export const readImported = (input: { readonly family: ChainFamily; readonly tex
   const secret = keyIn(text.privateKey)
   if (secret === null || !KEY_TYPES[family].isPrivateKey(secret)) throw new AppError('invalid_key', SENTENCE[family])
   return { kind: 'key', secret }
-}
-
-/** The public key that an import would have, as `Vault.publicKeyOf` says. */
-export const publicKeyOfImported = (input: {
-  readonly family: ChainFamily
-  readonly imported: ImportedText
-}): Uint8Array => {
-  using keys = new HeldKeys()
-  const { family } = input
-  const { kind, secret } = readImported({ family, text: input.imported })
-  const { privateKey, publicKey } = keyPairOf({ family, kind, secret: keys.hold(secret) })
-  keys.hold(privateKey)
-  return publicKey
 }

@@ -219,7 +219,7 @@ export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promi
     keys.hold(openSeed({ projectId, keyringId, kind, controlModes, credentialKeyOf, sealed })),
   )
   const chain = ctx.chainOf(wallet.network)
-  const { privateKey, publicKey } = keyPairOf({ family: chain.family, kind, secret: seed })
+  const { privateKey, publicKey } = await keyPairOf(ctx, { family: chain.family, kind, secret: seed })
   keys.hold(privateKey)
   if (Buffer.compare(publicKey, wallet.publicKey) !== 0 || !hasOwnAddress(wallet, chain)) throw walletForged(request)
   // Durable before the seed leaves: there is no export without its row.

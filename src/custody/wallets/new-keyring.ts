@@ -96,8 +96,9 @@ type Seed = { readonly keyringId: string; readonly kind: KeyringKind; readonly s
 const makeControl = async (ctx: CustodyCtx, { keyringId, kind, seed, ...input }: Input & Seed) => {
   const { projectId, controlMode, family, owner, keys } = input
   const controlKey = keys.hold(randomBytes(KEY_BYTES))
-  const familyKeys = kind === 'seed' ? keys.hold(familyKeysOf(seed)) : null
-  const keyPair = familyKeys === null ? keyPairOf({ family, kind, secret: seed }) : keyPairFrom({ family, familyKeys })
+  const familyKeys = kind === 'seed' ? keys.hold(await familyKeysOf(ctx, seed)) : null
+  const keyPair =
+    familyKeys === null ? await keyPairOf(ctx, { family, kind, secret: seed }) : keyPairFrom({ family, familyKeys })
   keys.hold(keyPair.privateKey)
   const credentialKey = ownCredentialKey(input)
   const { projectKeyVersion } = owner

@@ -21,6 +21,7 @@ import {
   replaceSeed,
 } from '../../../db/queries/custody/keyrings.ts'
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
+import { findWallet } from '../../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Network, WalletType } from '../../../db/words.ts'
 import { AppError, notFound } from '../../errors.ts'
 import type { AuditAct } from '../audit.ts'
@@ -202,11 +203,25 @@ const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): b
   made.network === input.network &&
   made.controlMode === input.controlMode
 
+/**
+ * Refuses an import before anything of it is kept. The caller cannot ask this earlier: to learn a key's address takes as long as
+ * to open it, so it needs a checked credential.
+ */
+const refuseKnownAddress = async (ctx: CustodyCtx, input: NewWalletInput & { readonly address: string }) => {
+  const { projectId, network, address } = input
+  if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) === null) return
+  throw new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
+}
+
 const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tries: number }): Promise<NewWallet> => {
   using keys = new HeldKeys()
   const { walletId, projectId, network, controlMode, family, credentials, tries } = input
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
-  if (importedSecret !== null) keys.hold(importedSecret.secret)
+  if (importedSecret !== null) {
+    keys.hold(importedSecret.secret)
+    // Before a row is read: it becomes a keyring of its own, so no row says which credential it needs.
+    requireCredentials({ modes: [controlMode], credentials })
+  }
   const owner = await readOwnerOfNew(ctx, input)
   if (owner === null) throw notFound('project')
   const { made } = owner
@@ -229,6 +244,7 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
   if (made !== null) {
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
   } else {
+    if (importedSecret !== null) await refuseKnownAddress(ctx, { ...input, address })
     const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
     await commit(ctx, { ...opening, keyring, address, newUserKey, sealed })
   }

@@ -153,11 +153,6 @@ export const METHODS = {
     }),
     output: Bytes,
   }),
-  publicKeyOf: method('publicKeyOf', {
-    input: Fields({ family: OneOf(CHAIN_FAMILIES), imported }),
-    output: Bytes,
-    repeatable: true,
-  }),
   newWallet: method('newWallet', {
     input: Fields({
       walletId: Id,
