@@ -2,6 +2,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
 import { approvalRoutes } from './approvals/routes.ts'
+import { type Allowance, createAllowance } from './auth/allowance.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
 import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
@@ -47,12 +48,13 @@ const refuseOddHost = (request: Request): void => {
 type Served = {
   readonly stopping?: AbortSignal
   readonly bytes: ReturnType<typeof byteRate>
+  readonly allowance: Allowance
   readonly openApp: () => AnyElysia
 }
 
 /** The routes of each folder, in the order of the document. */
-const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyElysia[] => {
-  const auth = authentication(ctx, bytes)
+const routesOf = (ctx: Ctx, { bytes, allowance, openApp, ...input }: Served): readonly AnyElysia[] => {
+  const auth = authentication(ctx, bytes, allowance)
   const visitors = visitorAdmission(ctx, bytes)
   return [
     healthRoutes(ctx, input),
@@ -92,20 +94,20 @@ const routesOf = (ctx: Ctx, { bytes, openApp, ...input }: Served): readonly AnyE
 export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } = {}): AnyElysia => {
   const requests = createRequestTimer(ctx.metrics)
   const bytes = byteRate(ctx.config)
+  const allowance = createAllowance(ctx.config)
   const networks = ctx.chains.known.map(({ network }) => network)
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    .onRequest(({ request, set }) => {
+    .onRequest(async ({ request, set }) => {
       requests.begin(request)
       set.headers['x-request-id'] = requestIdOf(request.headers)
       // By default nothing is cached: answers contain private data, tokens or codes, and refusals may end soon.
       set.headers['cache-control'] = 'no-store'
       refuseOddHost(request)
+      await allowance.spend(request)
       if (request.method === 'OPTIONS') return preflight(ctx, request)
-      const origin = request.headers.get('origin')
-      return origin === null
-        ? undefined
-        : corsHeaders(ctx, origin).then((headers) => void Object.assign(set.headers, headers))
+      Object.assign(set.headers, await corsHeaders(ctx, request.headers.get('origin')))
+      return undefined
     })
     .onTransform({ as: 'global' }, ({ request, route }) => {
       ctx.requests.note(request, { route })
@@ -130,6 +132,7 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
       if (answer.unexpected) ctx.log.error({ err: error, ...facts() }, 'failed')
       if (answer.body.code === 'body_incomplete') ctx.log.info(facts(), 'the client went away within its body')
       if (answer.body.code === 'content_encoding_unsupported') set.headers['accept-encoding'] = 'identity'
+      if (answer.status === 401) allowance.refuse(request)
       if (answer.status === 401) set.headers['www-authenticate'] = challengeFor(request.headers, answer.body.code)
       if (answer.retryAfterSeconds !== null) set.headers['retry-after'] = String(answer.retryAfterSeconds)
       set.status = answer.status
@@ -138,6 +141,6 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
     .onAfterResponse({ as: 'global' }, ({ request, route, set }) =>
       requests.end(request, { route, status: set.status }),
     )
-  for (const routes of routesOf(ctx, { ...input, bytes, openApp: () => app })) app.use(routes)
+  for (const routes of routesOf(ctx, { ...input, bytes, allowance, openApp: () => app })) app.use(routes)
   return app
 }

@@ -5,6 +5,7 @@ import { readFileBody, readJsonBody } from '../http/body.ts'
 import { bodyLimitOf, FILE_BODIES } from '../http/limits.ts'
 import { type Client, clientOf, subnetOf } from '../http/peer.ts'
 import { byteRate, type Rate, requestRate } from '../http/rate.ts'
+import { type Allowance, createAllowance } from './allowance.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
 import { checkOrigin } from './origins.ts'
@@ -52,8 +53,13 @@ const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.u
 /**
  * Admits callers with a bearer token. A process needs exactly one: the rate limit counts per API key or user and per process.
  * @param bytes how many body bytes an API key may send; for a user the limit also counts per address.
+ * @param allowance from which each request has spent before it gets here.
  */
-export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config)) => {
+export const authentication = (
+  ctx: AuthCtx,
+  bytes: Rate = byteRate(ctx.config),
+  allowance: Allowance = createAllowance(ctx.config),
+) => {
   const authenticate = createAuthenticate(ctx)
   const requests = requestRate(ctx.config)
   return admission<Caller>({
@@ -61,6 +67,7 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
     name: 'authentication',
     admit: async ({ request, route }) => {
       const caller = await authenticate(request)
+      await allowance.accept(request)
       const origin = request.headers.get('origin')
       if (origin !== null) checkOrigin(ctx, { project: await requireProject(ctx, caller.projectId), origin })
       await requests.spend(rateKeyOf(caller), 1)
@@ -84,7 +91,7 @@ export type Visitor = {
   readonly origin: string | null
 }
 
-/** Admits visitors. It ignores a bearer token. */
+/** Admits visitors. It ignores a bearer token, so their address pays here, also if a token has paid before. */
 export const visitorAdmission = (ctx: AuthCtx, bytes: Rate) => {
   const requests = requestRate(ctx.config)
   return admission<Visitor>({

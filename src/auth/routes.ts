@@ -46,6 +46,7 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
         detail(
           'The public keys of access tokens',
           'Pages of any origin may read them. A key is published from an hour before its first signature until its last token has expired.',
+          ['rate_limited'],
         ),
       ),
     },

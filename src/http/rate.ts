@@ -8,6 +8,8 @@ const BYTES_WINDOW_SECONDS = 10
 export type Rate = {
   /** @throws rate_limited with the seconds to wait. */
   spend(spender: string, points: number): Promise<void>
+  /** For what was spent and turned out not to count. */
+  giveBack(spender: string, points: number): Promise<void>
 }
 
 const createRate = (input: { readonly points: number; readonly windowSeconds: number; readonly of: string }): Rate => {
@@ -21,6 +23,9 @@ const createRate = (input: { readonly points: number; readonly windowSeconds: nu
           retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)),
         })
       })
+    },
+    giveBack: async (spender, points) => {
+      await limiter.reward(spender, points)
     },
   }
 }

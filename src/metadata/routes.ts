@@ -35,7 +35,7 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
         detail(
           'Get hosted metadata',
           'The EIP-721 metadata of an NFT that was minted here, under its token URI; or an uploaded image, with its own media type. Public.',
-          ['not_found'],
+          ['not_found', 'rate_limited'],
         ),
       ),
     },

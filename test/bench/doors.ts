@@ -23,7 +23,7 @@ const openDoor = (): Authentication =>
   admission<Caller>({
     name: 'open-door',
     admit: async () => everybody(),
-    bytes: { spend: async () => {} },
+    bytes: { spend: async () => {}, giveBack: async () => {} },
     requests: ctx.requests,
     spendersOf: () => [],
   })
