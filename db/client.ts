@@ -1,9 +1,9 @@
-import type { Writable } from 'node:stream'
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import { EVENTS_CHANNEL } from './events.ts'
 import { type Notices, openNotices } from './notices.ts'
+import { connectionOf, giveBack, WritableClient } from './pool.ts'
 import { isDatabaseAway } from './trouble.ts'
 
 type NoSchema = Record<string, never>
@@ -67,6 +67,8 @@ const KEEPALIVE_MS = 10_000
  * pg_catalog first, and in temporary tables last. A query that row-level security would filter fails.
  */
 const MEANING = '-c search_path=public,pg_temp -c row_security=off'
+/** So no process stays longer with a server that is no longer the right one, for whatever reason. */
+const LIFETIME_SECONDS = 900
 
 const PREPARED_CONNECTIONS = 3
 
@@ -81,7 +83,7 @@ const PREPARED_LENGTH_MAX = 1_500
  * A client that pipelines statements: the first one of a turn of the event loop is sent at once, and those after it travel in one
  * message. Short ones are prepared by the server, so parsed once per connection.
  */
-class PipeliningClient extends pg.Client {
+class PipeliningClient extends WritableClient {
   readonly #names = new Map<string, string>()
   #turn: 'empty' | 'begun' | 'corked' = 'empty'
 
@@ -100,7 +102,7 @@ class PipeliningClient extends pg.Client {
   }
 
   #cork(): void {
-    const { stream } = (this as unknown as { readonly connection: { readonly stream: Writable } }).connection
+    const { stream } = connectionOf(this)
     if (this.#turn === 'empty') {
       this.#turn = 'begun'
       setImmediate(() => {
@@ -119,7 +121,7 @@ class PipeliningClient extends pg.Client {
  * who give it back to the pool without the error, as graphile-worker does: the pool would hand it out again before it has noticed
  * the loss.
  */
-export class EndingClient extends pg.Client {
+export class EndingClient extends WritableClient {
   override query(...args: unknown[]): never {
     const result: unknown = (super.query as (...args: unknown[]) => unknown).apply(this, args)
     if (result instanceof Promise) {
@@ -158,10 +160,10 @@ class Lease {
     }
   }
 
-  /** @param isLost whether to close the connection. */
-  end(isLost: boolean): void {
+  /** @param failure why the transaction failed, if it did. The server announces that it closes a connection before it does. */
+  end(failure: unknown): void {
     this.#isOver = true
-    this.client.release(isLost)
+    giveBack(this.client, failure)
   }
 }
 
@@ -199,18 +201,19 @@ const sessionConfig = (options: Session) => ({
 export const poolConfig = (options: DbOptions & Session): pg.PoolConfig => ({
   ...sessionConfig(options),
   max: options.maxConnections,
+  // Processes that start together do not connect again together.
+  maxLifetimeSeconds: Math.round(LIFETIME_SECONDS * (1 - Math.random() / 5)),
 })
 
 const openPool = (options: DbOptions & Session): pg.Pool => {
   const pool = new pg.Pool({ ...poolConfig(options), idleTimeoutMillis: 0, Client: PipeliningClient })
-  // Nothing to do: a lost connection also fails the statements that use it, and an idle one is replaced.
+  // Nothing to do: an idle connection that was lost is replaced.
   pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /** A connection on which statements follow each other without waiting for the answers. */
-type Lane = { readonly client: Promise<pg.PoolClient>; isOpening: boolean; isLost: boolean; statements: number }
+type Lane = { readonly client: Promise<pg.PoolClient>; isOpening: boolean; statements: number }
 
 /**
  * Runs statements outside of transactions: each on a connection of its own, or if none is free, behind others on a shared one.
@@ -228,7 +231,8 @@ class Lanes {
       const query = client.query as unknown as (...args: readonly unknown[]) => Promise<pg.QueryResult>
       return await query.call(client, config, ...rest)
     } catch (error) {
-      lane.isLost ||= isDatabaseAway(error)
+      // All others that wait for an answer on it fail now: it will not come.
+      if (isDatabaseAway(error)) this.#close(lane, error)
       throw error
     } finally {
       lane.statements -= 1
@@ -240,7 +244,7 @@ class Lanes {
   #leastBusy(): Lane | null {
     const { idleCount, totalCount, waitingCount, options } = this.pool
     if (idleCount + options.max - totalCount > waitingCount) return null
-    const lanes = [...this.#lanes].filter(({ isLost }) => !isLost)
+    const lanes = [...this.#lanes]
     const opening = lanes.filter(({ isOpening }) => isOpening)
     const shared = waitingCount > opening.length ? opening : lanes
     return shared.reduce<Lane | null>(
@@ -250,23 +254,21 @@ class Lanes {
   }
 
   #open(): Lane {
-    const lane: Lane = { client: this.pool.connect(), isOpening: true, isLost: false, statements: 0 }
+    const lane: Lane = { client: this.pool.connect(), isOpening: true, statements: 0 }
     this.#lanes.add(lane)
     lane.client.then(
       () => {
         lane.isOpening = false
       },
-      () => {
-        lane.isLost = true
-      },
+      () => this.#lanes.delete(lane),
     )
     return lane
   }
 
-  #close(lane: Lane): void {
-    this.#lanes.delete(lane)
+  #close(lane: Lane, failure?: unknown): void {
+    if (!this.#lanes.delete(lane)) return
     lane.client.then(
-      (client) => client.release(lane.isLost),
+      (client) => giveBack(client, failure),
       () => {},
     )
   }
@@ -278,7 +280,7 @@ const transactionOn =
   async (work, config) => {
     const lease = new Lease(await pool.connect())
     const acts: (() => void)[] = []
-    let isLost = false
+    let failure: unknown
     try {
       const result = await drizzle(lease as unknown as pg.PoolClient).transaction(
         (tx) => work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) })),
@@ -287,11 +289,10 @@ const transactionOn =
       for (const act of acts) act()
       return result
     } catch (error) {
-      // The server announces that it closes a connection before the socket is closed.
-      isLost = isDatabaseAway(error)
+      failure = error
       throw error
     } finally {
-      lease.end(isLost)
+      lease.end(failure)
     }
   }
 

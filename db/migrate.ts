@@ -20,6 +20,7 @@ import {
   readMigrations,
   refuseOtherHistory,
 } from './pending.ts'
+import { WritableClient } from './pool.ts'
 
 /** An advisory lock: only one process migrates at a time. */
 const MIGRATION_LOCK = 7_215_001
@@ -55,9 +56,8 @@ type Options = {
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
   const { attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
   const migrations = readMigrations(options.migrationsFolder)
-  const client = new pg.Client({ ...ownerConfig({ url: databaseUrl, applicationName }), lock_timeout: LOCK_TIMEOUT_MS })
-  // A lost connection also fails its running statement, which reports it.
-  client.on('error', () => {})
+  const config = { ...ownerConfig({ url: databaseUrl, applicationName }), lock_timeout: LOCK_TIMEOUT_MS }
+  const client: pg.Client = new WritableClient(config)
   await client.connect()
   try {
     await takeTurn(client)
@@ -169,9 +169,10 @@ const migrateJobTables = async (client: pg.Client, databaseUrl: string): Promise
     ...ownerConfig({ url: databaseUrl, applicationName, settings: `-c role=${JOBS_ROLE}` }),
     max: 1,
     lock_timeout: LOCK_TIMEOUT_MS,
+    Client: WritableClient,
   })
-  pgPool.on('error', () => {})
-  pgPool.on('connect', (each) => each.on('error', () => {}))
+  // graphile-worker wants both.
+  for (const event of ['error', 'connect'] as const) pgPool.on(event, () => {})
   try {
     await runJobMigrations({ pgPool })
   } finally {

@@ -7,7 +7,8 @@
 // Not each transaction notifies: of those that commit at the same time or soon after each other only one does (db/events.ts). So those
 // who wait are told again after a moment. Notifications that follow each other closely are told together.
 
-import pg from 'pg'
+import type pg from 'pg'
+import { WritableClient } from './pool.ts'
 
 /** It must not reject. It is not called again before it has ended. */
 type Heard = () => Promise<void>
@@ -99,7 +100,7 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
 
   const connect = (): void => {
     if (client !== null || isClosed || pause !== undefined) return
-    const opened = new pg.Client(input.config)
+    const opened: pg.Client = new WritableClient(input.config)
     client = opened
     opened.on('error', () => lost(opened))
     opened.on('end', () => lost(opened))

@@ -1,11 +1,12 @@
 // Why a statement failed, where it was not the statement's fault.
 
 /**
- * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, a transaction that was idle for too long, too
- * many connections; then those of the system for networks (errno(3), getaddrinfo(3)).
+ * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, database dropped, session or transaction ended
+ * because it lasted or was idle for too long, too many connections, a server that may only be read; then those of the system for
+ * networks (errno(3), getaddrinfo(3)).
  */
 const AWAY_CODE =
-  /^(?:08\w{3}|57P0[1-3]|25P03|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|EHOSTDOWN|ENET\w+|EADDRNOTAVAIL|ENOTFOUND|EAI_\w+)$/
+  /^(?:08\w{3}|57P0[1-5]|25P0[34]|25006|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|EHOSTDOWN|ENET\w+|EADDRNOTAVAIL|ENOTFOUND|EAI_\w+)$/
 /** Errors of files have these codes, too. */
 const CONNECT_CODE = /^(?:ENOENT|EACCES|EPERM)$/
 /** A host, or PostgreSQL's Unix socket, to distinguish it from the vault's. */

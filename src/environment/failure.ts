@@ -21,6 +21,10 @@ const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [
     /^42501$/,
     'The user of DATABASE_URL has too few rights: it must be in the role strongroom_api for the API and for commands, in strongroom_vault for the vault, in strongroom_worker for the worker, in strongroom_console for the console, and the owner of the database for "db migrate".',
   ],
+  [
+    /^25006$/,
+    'PostgreSQL can only be read: DATABASE_URL must reach the primary, not a standby, and default_transaction_read_only must be off.',
+  ],
   [/^53300$/, 'PostgreSQL has no connection left: raise its max_connections, or lower DATABASE_MAX_CONNECTIONS.'],
   [/^55P03$/, 'Another session has kept a lock for too long: run it again when that has ended.'],
   [/^57P03$/, 'PostgreSQL is starting or shutting down: try again in a moment.'],

@@ -13,7 +13,7 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
  * Whether this process can serve requests. What affects only one network is reported, but is no failure: a node that does not
  * answer, a chain that makes no blocks, and followers that have stopped.
  * @param input.look looks at the nodes.
- * @throws unavailable if the database does not answer, has no space left, or does not fit this process any more.
+ * @throws unavailable if the database does not answer, can only be read, has no space left, or does not fit this process any more.
  */
 export const readiness = async (
   ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space' | 'sealer' | 'identity'>,
@@ -49,7 +49,7 @@ const nodeStates = ({ chains }: Pick<Ctx, 'chains'>): Record<string, NodeState> 
   )
 
 const noAnswer = (cause: unknown): never => {
-  throw new AppError('unavailable', 'The database does not answer.', { cause })
+  throw new AppError('unavailable', 'The database does not answer, or can only be read.', { cause })
 }
 
 /** Reports a vault that is away, or a key that was changed. */

@@ -24,7 +24,7 @@ export const healthRoutes = (ctx: Ctx, { stopping }: { readonly stopping?: Abort
       response: { 200: Readiness, 503: Stopping },
       ...detail(
         'The process is ready',
-        "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, has no space left, lacks the schema of this version or belongs to another root key, or the process is about to end.",
+        "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, can only be read, has no space left, lacks the schema of this version or belongs to another root key, or the process is about to end.",
       ),
     })
 }

@@ -61,15 +61,22 @@ export const challengeFor = (headers: Headers, code: ErrorCode | undefined): str
   return isRefused ? `${CHALLENGE}, error="invalid_token"` : CHALLENGE
 }
 
+/** Until another server has taken the place of one that is lost, or a lock is free. */
+const RETRY_AFTER_SECONDS = 5
+
 const databaseAnswer = (thrown: unknown): Answer | null => {
   const trouble = databaseTrouble(thrown)
+  const later = (code: ErrorCode, error: string): Answer => ({
+    ...answer(code, error, true),
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  })
   switch (trouble) {
     case 'away':
-      return answer('unavailable', 'The database was unavailable: it is unknown whether this was done.', true)
+      return later('unavailable', 'The database was unavailable: it is unknown whether this was done.')
     case 'busy':
-      return answer('busy', 'The database took too long; nothing was done. Try again in a few seconds.', true)
+      return later('busy', 'The database took too long; nothing was done. Try again in a few seconds.')
     case 'full':
-      return answer('unavailable', 'The database has no space or memory left; nothing was done.', true)
+      return later('unavailable', 'The database has no space or memory left; nothing was done.')
     case null:
       return null
     default:

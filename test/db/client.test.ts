@@ -316,7 +316,7 @@ describe('whether the database is away', () => {
   const failing = (code: string) => Object.assign(new Error('x'), { code })
 
   test("is detected by the error's code, also in a nested cause", () => {
-    for (const code of ['08006', '57P01', '53300', 'ECONNRESET', 'ECONNREFUSED']) {
+    for (const code of ['08006', '57P01', '57P04', '57P05', '25P04', '25006', '53300', 'ECONNRESET', 'ECONNREFUSED']) {
       expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(true)
     }
     for (const message of ['Connection terminated unexpectedly', 'timeout exceeded when trying to connect']) {

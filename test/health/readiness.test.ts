@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { missingColumns } from '../../db/queries/schema-fit.ts'
 import { keyFile } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
@@ -71,6 +72,38 @@ test('an API is ready on the schema of a later version that only adds to it', as
   await sql`alter table mails add column priority int`
   await sql`create table later (id int)`
   expect(await readyz()).toEqual(READY)
+})
+
+test('API and vault stay with no server that can only be read', async () => {
+  // `begin read write` also where the sessions of the test can only read.
+  const set = (change: string) =>
+    sql.begin('read write', (tx) => tx.unsafe(`alter database ${service.database.name} ${change}`))
+  const AWAY = { status: 503, code: 'unavailable' }
+  const wallet = { network: 'Polkadot', name: 'W', control_mode: 'developer', developer_secret: 'testnet-secret' }
+  const create = async () => {
+    const { status, headers, json } = await service.post('/wallets', wallet)
+    return { status, code: json.code, retryAfter: headers.get('retry-after') }
+  }
+  expect(await create()).toMatchObject({ status: 200 })
+  await set('set default_transaction_read_only = on')
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and application_name like 'strongroom-test%'`
+  // The first attempt may lose the connections of before.
+  await create()
+  for (let times = 0; times < 3; times += 1) {
+    expect(await create()).toEqual({ ...AWAY, retryAfter: '5' })
+    expect(await readyz()).toMatchObject({ ...AWAY, error: 'The database does not answer, or can only be read.' })
+    await expect(service.ctx.vault.status()).rejects.toMatchObject({ code: 'unavailable' })
+  }
+  await set('reset default_transaction_read_only')
+  expect(await create()).toMatchObject({ status: 200 })
+  expect(await readyz()).toEqual(READY)
+})
+
+test('what readiness asks fails where nothing can be written, also if the session was not refused', async () => {
+  const asked = service.ctx.db.transaction(missingColumns, { accessMode: 'read only' })
+  await expect(asked).rejects.toMatchObject({ code: '25006' })
 })
 
 test('an API without a vault says so, and is ready again as soon as there is one', async () => {

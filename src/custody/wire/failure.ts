@@ -47,16 +47,18 @@ export type Audience = 'everybody' | 'operator'
 const isOurOwn = (thrown: unknown): thrown is Error =>
   thrown instanceof Error && Object.getPrototypeOf(thrown) === Error.prototype
 
+const LATER = { retryAfterSeconds: 5 } as const
+
 /** The error that may be seen; for everybody it is as src/http/failure.ts answers it. */
 const shownError = (thrown: unknown, audience: Audience): AppError => {
   if (thrown instanceof AppError) return thrown
   switch (databaseTrouble(thrown)) {
     case 'away':
-      return new AppError('unavailable', 'The database was unavailable: it is unknown whether this was done.')
+      return new AppError('unavailable', 'The database was unavailable: it is unknown whether this was done.', LATER)
     case 'busy':
-      return new AppError('busy', 'The database took too long; nothing was done. Try again in a few seconds.')
+      return new AppError('busy', 'The database took too long; nothing was done. Try again in a few seconds.', LATER)
     case 'full':
-      return new AppError('unavailable', 'The database has no space or memory left; nothing was done.')
+      return new AppError('unavailable', 'The database has no space or memory left; nothing was done.', LATER)
     case null:
       if (audience === 'operator' && isOurOwn(thrown)) return new AppError('internal', thrown.message)
       return new AppError('internal', 'An error on our side; nothing was done.')
