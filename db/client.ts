@@ -3,7 +3,7 @@ import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-or
 import pg from 'pg'
 import { EVENTS_CHANNEL } from './events.ts'
 import { type Notices, openNotices } from './notices.ts'
-import { connectionOf, giveBack, WritableClient } from './pool.ts'
+import { giveBack, innerOf, ProbingPool, WritableClient } from './pool.ts'
 import { isDatabaseAway } from './trouble.ts'
 
 type NoSchema = Record<string, never>
@@ -102,7 +102,7 @@ class PipeliningClient extends WritableClient {
   }
 
   #cork(): void {
-    const { stream } = connectionOf(this)
+    const { stream } = innerOf(this).connection
     if (this.#turn === 'empty') {
       this.#turn = 'begun'
       setImmediate(() => {
@@ -206,7 +206,7 @@ export const poolConfig = (options: DbOptions & Session): pg.PoolConfig => ({
 })
 
 const openPool = (options: DbOptions & Session): pg.Pool => {
-  const pool = new pg.Pool({ ...poolConfig(options), idleTimeoutMillis: 0, Client: PipeliningClient })
+  const pool = new ProbingPool({ ...poolConfig(options), idleTimeoutMillis: 0, Client: PipeliningClient })
   // Nothing to do: an idle connection that was lost is replaced.
   pool.on('error', () => {})
   return pool

@@ -8,7 +8,7 @@
 // who wait are told again after a moment. Notifications that follow each other closely are told together.
 
 import type pg from 'pg'
-import { WritableClient } from './pool.ts'
+import { answers, cut, SILENT_MS, WritableClient } from './pool.ts'
 
 /** It must not reject. It is not called again before it has ended. */
 type Heard = () => Promise<void>
@@ -90,7 +90,7 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
   const lost = (of: pg.Client): void => {
     if (client !== of) return
     client = null
-    of.end().catch(() => {})
+    cut(of)
     if (isClosed) return
     pause = setTimeout(() => {
       pause = undefined
@@ -108,8 +108,14 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
     opened
       .connect()
       .then(() => opened.query(`listen ${input.channel}`))
+      .then(() => {
+        notified()
+        // A lost host notifies nobody.
+        const asking = setInterval(() => void answers(opened).then((isThere) => isThere || lost(opened)), SILENT_MS)
+        opened.once('end', () => clearInterval(asking))
+      })
       // Whoever waits reads the database as well, and reports there that it is away.
-      .then(notified, () => lost(opened))
+      .catch(() => lost(opened))
   }
 
   return {

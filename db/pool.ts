@@ -1,17 +1,40 @@
-// Connections of which each is to a server that may be written.
+// Connections of which each is to a server that may be written, and whose host answers.
 
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 import pg from 'pg'
 import { isDatabaseAway } from './trouble.ts'
 
+/** A connection that was silent for so long is asked before it is used: its host may be lost. */
+export const SILENT_MS = 3_000
+/** An idle session answers at once. */
+const PROBE_TIMEOUT_MS = 3_000
+const LOOK_EVERY_MS = 1_000
+
 type Report = { readonly parameterName: string; readonly parameterValue: string }
 
-/** pg does not show its connection. */
-export const connectionOf = (client: pg.ClientBase) =>
-  (client as unknown as { readonly connection: NodeJS.EventEmitter & { readonly stream: Duplex } }).connection
+/** What pg's types do not show. */
+type Inner = {
+  readonly connection: NodeJS.EventEmitter & { readonly stream: Socket }
+  /** false while an answer is owed. */
+  readonly readyForQuery: boolean
+  readonly processID: number
+}
+
+export const innerOf = (client: pg.ClientBase): Inner => client as unknown as Inner
+
+const bytesOf = (client: pg.ClientBase): number => innerOf(client).connection.stream.bytesRead
 
 /** Closes a connection at once: all that wait for an answer of it get an error. */
-const cut = (client: pg.ClientBase): void => void connectionOf(client).stream.destroy()
+export const cut = (client: pg.ClientBase): void => void innerOf(client).connection.stream.destroy()
+
+/** Whether the host of an idle connection is there. */
+export const answers = (client: pg.ClientBase): Promise<boolean> => {
+  const probe = { text: 'select 1', query_timeout: PROBE_TIMEOUT_MS }
+  return client.query(probe).then(
+    () => true,
+    () => false,
+  )
+}
 
 /** As PostgreSQL's error for a statement that writes. */
 export const readOnlyError = (): Error => Object.assign(new Error('The server is read-only.'), { code: '25006' })
@@ -32,7 +55,7 @@ export class WritableClient extends pg.Client {
       if (/^(?:in_hot_standby|default_transaction_read_only)$/.test(name))
         this.#readOnly[value === 'on' ? 'add' : 'delete'](name)
     }
-    connectionOf(this).on('parameterStatus', note)
+    innerOf(this).connection.on('parameterStatus', note)
   }
 
   isReadOnly(): boolean {
@@ -56,4 +79,81 @@ export const giveBack = (client: pg.PoolClient, failure: unknown): void => {
   const isLost = isDatabaseAway(failure) || (client instanceof WritableClient && client.isReadOnly())
   if (isLost) cut(client)
   client.release(isLost)
+}
+
+/**
+ * The sessions that still work on a statement, as the server says on a new connection; null if it does not answer. Behind a pooler
+ * sessions have other numbers, which counts as no answer.
+ */
+const readActive = async (config: pg.ClientConfig): Promise<ReadonlySet<number> | null> => {
+  const limits = { connectionTimeoutMillis: PROBE_TIMEOUT_MS, query_timeout: PROBE_TIMEOUT_MS }
+  const other: pg.Client = new WritableClient({ ...config, ...limits })
+  try {
+    await other.connect()
+    const { rows } = await other.query<{ pid: number }>(`select pid from pg_stat_activity where state = 'active'`)
+    const active = new Set(rows.map(({ pid }) => pid))
+    return active.has(innerOf(other).processID) ? active : null
+  } catch {
+    return null
+  } finally {
+    cut(other)
+  }
+}
+
+/**
+ * Closes the lent connections of a pool that owe an answer and were silent for a while, unless the server still works on it: it is
+ * another server by now, or their host was lost, and the answer will never come.
+ */
+export const closeLost = (pool: pg.Pool): void => {
+  const heard = new Map<pg.PoolClient, { readonly bytes: number; readonly atMs: number }>()
+  const note = (client: pg.PoolClient): void =>
+    void heard.set(client, { bytes: bytesOf(client), atMs: performance.now() })
+  pool.on('acquire', note)
+  pool.on('release', (_error, client) => heard.delete(client))
+  const isSilent = (client: pg.PoolClient): boolean =>
+    heard.get(client)?.bytes === bytesOf(client) && !innerOf(client).readyForQuery
+  let isLooking = false
+  const look = async (): Promise<void> => {
+    for (const client of heard.keys()) if (!isSilent(client)) note(client)
+    const owing = [...heard].filter(([, { atMs }]) => performance.now() - atMs > SILENT_MS).map(([client]) => client)
+    if (owing.length === 0) return
+    const active = await readActive(pool.options)
+    for (const client of owing.filter(isSilent)) {
+      if (active !== null && !active.has(innerOf(client).processID)) cut(client)
+      else note(client)
+    }
+  }
+  const timer = setInterval(async () => {
+    if (pool.ended) clearInterval(timer)
+    if (isLooking) return
+    isLooking = true
+    await look()
+    isLooking = false
+  }, LOOK_EVERY_MS)
+  timer.unref()
+}
+
+/** A pool that lends no connection of a lost host: one that was silent for a while must answer before anything is sent on it. */
+export class ProbingPool extends pg.Pool {
+  readonly #heardAtMs = new WeakMap<pg.PoolClient, number>()
+  /** Connections that were not heard after this are closed unasked: one that was heard then does not answer. */
+  #lostAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(config: pg.PoolConfig) {
+    super(config)
+    this.on('release', (_error, client) => this.#heardAtMs.set(client, performance.now()))
+    closeLost(this)
+  }
+
+  override async connect(): Promise<pg.PoolClient> {
+    for (let left = this.options.max; ; left -= 1) {
+      const client = await super.connect()
+      const heardAtMs = this.#heardAtMs.get(client)
+      if (heardAtMs === undefined || left === 0 || performance.now() - heardAtMs < SILENT_MS) return client
+      if (heardAtMs > this.#lostAtMs && (await answers(client))) return client
+      this.#lostAtMs = Math.max(this.#lostAtMs, heardAtMs)
+      cut(client)
+      client.release(true)
+    }
+  }
 }

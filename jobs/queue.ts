@@ -6,6 +6,7 @@ import { Logger, parseCrontab, type Runner, run, type WorkerEvents } from 'graph
 import pg from 'pg'
 import { EndingClient, poolConfig } from '../db/client.ts'
 import { addJob } from '../db/jobs.ts'
+import { closeLost } from '../db/pool.ts'
 import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
 import type { WorkerCtx } from '../src/context.ts'
 import type { Metrics } from '../src/metrics/metrics.ts'
@@ -146,6 +147,7 @@ const startRunner = async (ctx: WorkerCtx, couriers: Couriers): Promise<Started>
     ...poolConfig({ url, maxConnections: QUEUE_CONNECTIONS, applicationName }),
     Client: EndingClient,
   })
+  closeLost(pgPool)
   const { unanswered, disconnect } = keepConnections(ctx, pgPool)
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)

@@ -7,13 +7,16 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
+import { EVENTS_CHANNEL } from '../../db/events.ts'
 import { sumHoldings } from '../../db/holdings.ts'
 import { migrate } from '../../db/migrate.ts'
+import { isDatabaseAway } from '../../db/trouble.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { askAfresh, connectToMortal } from '../support/mortal-postgres.ts'
 import { createDatabase, createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 /** The server's login is about three pieces, and each answer one. */
 const STAGES = [0, 1, 2, 3, 4, 5, 6]
@@ -104,6 +107,31 @@ describe.each(Object.entries(KINDS))('%s', (_, use) => {
       }),
     )
   })
+})
+
+test('what a lost host owes fails within seconds, and nothing more is sent to it', async () => {
+  const proxy = await startTcpProxy(database.url)
+  const db = openDb({ url: proxy.url, maxConnections: 3, applicationName: 'silent' })
+  const near = openDb({ url: database.url, maxConnections: 1, applicationName: 'slow' })
+  const ask = () => db.execute(sql`select 1`)
+  const hear = () => new Promise<void>((resolve) => db.eventNotices.subscribe(async () => resolve()))
+  const lost = (asked: Promise<unknown>) => asked.catch(isDatabaseAway)
+  try {
+    await Promise.all([ask(), ask(), ask(), db.prepared`select 1`, hear()])
+    proxy.silence()
+    // They were used a moment ago, so nobody asks whether their host is there.
+    const sent = [lost(ask()), lost(db.transaction((tx) => tx.execute(sql`select 1`)))]
+    const slow = near.execute(sql`select pg_sleep(5)`)
+    expect(await Promise.all(sent)).toEqual([true, true])
+    // All others have been silent for longer.
+    await Promise.all([ask(), db.prepared`select 1`, db.transaction((tx) => tx.execute(sql`select 1`))])
+    const heard = hear()
+    await near.execute(sql`select pg_notify(${EVENTS_CHANNEL}, '')`)
+    await Promise.all([heard, slow])
+  } finally {
+    await proxy.stop()
+    await Promise.all([db.close({ timeoutSeconds: 2 }), near.close({ timeoutSeconds: 2 })])
+  }
 })
 
 test("a test's question is answered although the session before was ended within a question", async () => {

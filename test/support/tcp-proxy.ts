@@ -8,6 +8,8 @@ export type TcpProxy = {
   readonly url: string
   /** From now on nothing passes, in both directions; new connections are accepted, and get no answer. */
   readonly freeze: () => void
+  /** From now on nothing passes on the connections that are open, as if their host was lost; new ones work. */
+  readonly silence: () => void
   /** From now on new connections go to this port of the host. */
   readonly turnTo: (port: number) => void
   /** Ends all connections. New ones are accepted. */
@@ -61,6 +63,9 @@ export const startTcpProxy = async (target: string, answerDelayMs = 0): Promise<
     url: url.href,
     freeze: () => {
       isFrozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    silence: () => {
       for (const socket of sockets) socket.pause()
     },
     turnTo: (other) => {
