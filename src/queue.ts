@@ -10,9 +10,15 @@ import { AppError } from './errors.ts'
 const WAITING_MAX = 2_000
 const WAIT_MAX_MS = 45_000
 const BATCHED_MAX = 10_000
+/** Who would probably wait longer than this is refused at once: callers have given up by then, and repeat what waits already. */
+const EXPECTED_WAIT_MAX_MS = 5_000
+/** How much the newest turn counts in the recent time of a turn. */
+const NEWEST_WEIGHT = 1 / 8
 
-const busy = (): AppError =>
-  new AppError('busy', 'Too many requests are waiting for the same thing: try again.', { retryAfterSeconds: 1 })
+const busy = (waitMs = 0): AppError =>
+  new AppError('busy', 'Too many requests are waiting for the same thing: try again.', {
+    retryAfterSeconds: Math.max(1, Math.ceil(Math.min(waitMs, WAIT_MAX_MS) / 1000)),
+  })
 
 export type QueueLoad = { readonly running: number; readonly waiting: number }
 
@@ -20,7 +26,7 @@ export type Queue = {
   /**
    * Waits for a turn, first come, first served. The turn ends when it is disposed: `using turn = await queue.enter()`.
    * @param deadlineMs until when to wait, on the clock of `performance.now()`; by default the queue's own limit.
-   * @throws busy if too many are waiting, or if the turn does not come in time.
+   * @throws busy if too many are waiting, if the turn would probably come too late, or if it does not come in time.
    */
   enter(deadlineMs?: number): Promise<Disposable>
   load(): QueueLoad
@@ -30,21 +36,38 @@ type Limits = {
   /** How many can have a turn at the same time. */
   readonly atOnce?: number
   readonly waitingMax?: number
+  /** Without an end if those who wait must not be refused. */
   readonly waitMaxMs?: number
+  /** By default the smaller of `waitMaxMs` and 5 s, or without an end like that. */
+  readonly expectedWaitMaxMs?: number
 }
 
 export const createQueue = (limits: Limits = {}): Queue => {
   const { atOnce = 1, waitingMax = WAITING_MAX, waitMaxMs = WAIT_MAX_MS } = limits
+  const { expectedWaitMaxMs = Number.isFinite(waitMaxMs) ? EXPECTED_WAIT_MAX_MS : waitMaxMs } = limits
   const waiting = new Set<() => void>()
+  /** The recent time of a turn: an exponentially weighted mean. */
+  let usualMs: number | null = null
   let running = 0
+  /** Of the turns that run. */
+  let sumOfBegunAtMs = 0
+
+  /** How long those take that wait already. While turns take longer than usual, their present age counts. */
+  const expectedWaitMs = (nowMs: number): number =>
+    (waiting.size * Math.max(usualMs ?? 0, nowMs - sumOfBegunAtMs / running)) / atOnce
 
   const takeTurn = (): Disposable => {
+    const begunAtMs = performance.now()
     let over = false
     running += 1
+    sumOfBegunAtMs += begunAtMs
     const end = () => {
       if (over) return
       over = true
       running -= 1
+      sumOfBegunAtMs -= begunAtMs
+      const turnMs = performance.now() - begunAtMs
+      usualMs = usualMs === null ? turnMs : usualMs + (turnMs - usualMs) * NEWEST_WEIGHT
       const [next] = waiting
       next?.()
     }
@@ -58,8 +81,11 @@ export const createQueue = (limits: Limits = {}): Queue => {
           resolve(takeTurn())
           return
         }
-        if (waiting.size >= waitingMax) {
-          reject(busy())
+        const nowMs = performance.now()
+        const waitMs = Math.max(0, deadlineMs - nowMs)
+        const expectedMs = expectedWaitMs(nowMs)
+        if (waiting.size >= waitingMax || expectedMs > Math.min(waitMs, expectedWaitMaxMs)) {
+          reject(busy(expectedMs))
           return
         }
         const admit = () => {
@@ -71,7 +97,6 @@ export const createQueue = (limits: Limits = {}): Queue => {
           waiting.delete(admit)
           reject(busy())
         }
-        const waitMs = Math.max(0, deadlineMs - performance.now())
         const timer = waitMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(giveUp, waitMs)
         waiting.add(admit)
       }),

@@ -81,6 +81,48 @@ describe('a queue', () => {
   })
 })
 
+describe('a queue whose turns take long', () => {
+  const TURN_MS = 40
+  /** One turn has shown how long they take, and another one runs. */
+  const slowQueue = async (limits: Parameters<typeof createQueue>[0]) => {
+    const queue = createQueue(limits)
+    await run(queue, () => sleep(TURN_MS))
+    const running = await queue.enter()
+    return { queue, running }
+  }
+
+  test('refuses at once who would probably wait longer than it allows', async () => {
+    const { queue, running } = await slowQueue({ expectedWaitMaxMs: 3.5 * TURN_MS })
+    const others = Array.from({ length: 10 }, () => run(queue, async () => {}))
+    for (const each of others) each.catch(() => {})
+    expect(queue.load().waiting).toBeLessThanOrEqual(4)
+    expect(queue.load().waiting).toBeGreaterThan(0)
+    expect(await codeOf(others.at(-1) ?? Promise.resolve())).toBe('busy')
+    running[Symbol.dispose]()
+    await Promise.allSettled(others)
+    expect(await run(queue, async () => 'free')).toBe('free')
+  })
+
+  test('counts the age of a turn that does not end, refuses who has less time than that, and says when to come', async () => {
+    const { queue, running } = await slowQueue({ expectedWaitMaxMs: 1_000 })
+    const waiting = run(queue, async () => 'waited')
+    await sleep(1_100)
+    expect(await codeOf(queue.enter(inMs(900)))).toBe('busy')
+    await expect(queue.enter()).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 2 })
+    expect(queue.load().waiting).toBe(1)
+    running[Symbol.dispose]()
+    expect(await waiting).toBe('waited')
+  })
+
+  test('refuses nobody if those who wait have no limit', async () => {
+    const { queue, running } = await slowQueue({ waitMaxMs: Number.POSITIVE_INFINITY })
+    const others = Array.from({ length: 500 }, () => run(queue, async () => {}))
+    expect(queue.load().waiting).toBe(500)
+    running[Symbol.dispose]()
+    await Promise.all(others)
+  })
+})
+
 describe('queues by name', () => {
   test('run one after the other under one name, and at the same time under different names', async () => {
     const queues = createQueues()
