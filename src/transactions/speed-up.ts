@@ -21,6 +21,7 @@ import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/intent-bounds.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { recordSpedUp } from './recorded.ts'
+import { signAndRecord } from './sign-and-record.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
 import { overdraft } from './submit.ts'
@@ -73,11 +74,15 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
       }
       const offer = await offerOf(chain, row, input.fees)
       await turn()
-      return ctx.db.transaction(async (tx) => {
-        const status = await record(ctx, tx, { row, chain, replacement, wallet, key, offer })
-        const answer = { transactionId: id, network, status }
-        await input.remember?.(tx, answer)
-        return answer
+      return signAndRecord(ctx, {
+        plan: (tx) => planUnderLock(tx, { row, chain, replacement, wallet, key, offer }),
+        sign: ({ use, fee }) => signLadders({ chain, key, fee, uses: [use] }),
+        write: async (tx, { use, status }, [attempts = []]) => {
+          await recordSpedUp(ctx, tx, use.rows, attempts)
+          const answer = { transactionId: id, network, status }
+          await input.remember?.(tx, answer)
+          return answer
+        },
       })
     }),
   )
@@ -126,7 +131,7 @@ const marketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Promi
   }
 }
 
-type RecordInput = {
+type PlanInput = {
   readonly row: TransactionRow
   readonly chain: Chain
   readonly replacement: Replacement
@@ -135,7 +140,8 @@ type RecordInput = {
   readonly offer: NewOffer
 }
 
-const record = async (ctx: Pick<Ctx, 'metrics' | 'tracer'>, tx: Tx, input: RecordInput): Promise<TransactionStatus> => {
+/** What is to be signed, and the most that it can pay for gas. */
+const planUnderLock = async (tx: Tx, input: PlanInput) => {
   const { row, chain, key, offer } = input
   const { id, network, signerAddress: address } = row
   const signer = { network, address }
@@ -165,14 +171,8 @@ const record = async (ctx: Pick<Ctx, 'metrics' | 'tracer'>, tx: Tx, input: Recor
   const rungs = firstRung + ladder.rungs.length
   const extended = { id, rungs, hasFixedFees, isCutByFunds, worstCost }
   const rows = { kind: 'sped_up', network, ladder: extended, firstRung, isCancelUnsent } as const
-  const [attempts = []] = await signLadders({
-    chain,
-    key,
-    fee: surcharge + dearestGasFee(chain, ladder),
-    uses: [{ action: 'transaction_signed_anew', details, ladder, firstRung, rows, answer: null }],
-  })
-  await recordSpedUp(ctx, tx, rows, attempts)
-  return locked.transaction.status
+  const use = { action: 'transaction_signed_anew', details, ladder, firstRung, rows, answer: null } as const
+  return { use, fee: surcharge + dearestGasFee(chain, ladder), status: locked.transaction.status }
 }
 
 /** With a policy, refuses a fee far above the market, even if outbidding needs it. */

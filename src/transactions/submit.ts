@@ -1,6 +1,7 @@
 // One intent is mined at most once. The request prepares it against the chain. Then ONE database transaction locks the
-// signer, chooses the nonce, has it signed, and records the transaction, its attempts and the broadcast job. Custody commits
-// the audit row before that in its own transaction, so a signature in the audit may not be recorded here. Nothing is sent here:
+// signer, chooses the nonce, has it signed, and records the transaction, its attempts and the broadcast job; if the vault takes
+// long, a second one does so (sign-and-record.ts). Custody commits the audit row before that in its own transaction, so a
+// signature in the audit may not be recorded here. Nothing is sent here:
 // the answer is `submitted`, and the worker sends the recorded bytes as often as necessary.
 //
 // Requests of one signer are prepared at the same time, here and in other processes, and recorded one after the other, here in
@@ -36,6 +37,7 @@ import { lacksDeployment } from './execution.ts'
 import { chooseNonce } from './nonce.ts'
 import { type Alongside, recordSubmitted, type SubmittedRows } from './recorded.ts'
 import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
+import { signAndRecord } from './sign-and-record.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 
 type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials' | 'approvalId'> & {
@@ -65,9 +67,20 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
       await turn()
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
-      await ctx.db.transaction(async (tx) => {
-        await record(ctx, tx, { ...input, signer, key, sending, submitted, traceparent: ctx.tracer.traceparent() })
-        await input.remember?.(tx, submitted)
+      const traceparent = ctx.tracer.traceparent()
+      const of = { ...input, signer, key, sending, submitted, deploymentId: randomUUID(), traceparent }
+      await signAndRecord(ctx, {
+        plan: (tx) => planUnderLock(tx, of),
+        sign: (planned) => signPlanned(of, planned),
+        write: async (tx, planned, signed) => {
+          for (const [index, { rows }] of planned.entries()) await recordSubmitted(tx, rows, signed[index] ?? [])
+          const { network } = signer
+          tx.afterCommit(() => {
+            for (const { transaction } of planned)
+              ctx.metrics.transactions.accepted.inc({ network, kind: transaction.kind })
+          })
+          await input.remember?.(tx, submitted)
+        },
       })
       return submitted
     }),
@@ -79,10 +92,13 @@ type RecordInput = SubmitInput & {
   readonly key: Signing
   readonly sending: Sending
   readonly submitted: Submitted
+  /** Of the deployment, if there is one. */
+  readonly deploymentId: string
   readonly traceparent: string | null
 }
 
-const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<void> => {
+/** What is to be signed, the deployment first. */
+const planUnderLock = async (tx: Tx, input: RecordInput): Promise<readonly Planned[]> => {
   const { signer, sending, submitted } = input
   const { transaction } = sending
   await lockSigner(tx, signer)
@@ -101,17 +117,12 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const planned: Planned[] = []
   if (deployment !== null) {
     const first = chooseNonce(undefined, { ...transaction.prepared, held: nonces })
-    planned.push(plan(input, { transaction: deployment, id: randomUUID(), nonce: first, spare }))
+    planned.push(plan(input, { transaction: deployment, id: input.deploymentId, nonce: first, spare }))
     nonces = new Set([...nonces, first])
   }
   const nonce = chooseNonce(transaction.intent.nonce, { ...transaction.prepared, held: nonces })
   planned.push(plan(input, { transaction, id: submitted.transactionId, nonce, spare }))
-  const signed = await signPlanned(input, planned)
-  for (const [index, { rows }] of planned.entries()) await recordSubmitted(tx, rows, signed[index] ?? [])
-  tx.afterCommit(() => {
-    const { network } = signer
-    for (const { transaction } of planned) ctx.metrics.transactions.accepted.inc({ network, kind: transaction.kind })
-  })
+  return planned
 }
 
 /** With a policy, refuses gas and fees far above what we would choose. */

@@ -2,10 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { type Hex, parseEther } from 'viem'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -154,6 +159,82 @@ describe('the nonce', () => {
     ])
     expect(results.map((answer) => answer.status)).toEqual([200, 400, 200, 403, 200])
     expect(await nonces()).toEqual([0, 1, 2])
+  })
+})
+
+describe('a vault that takes long to sign', () => {
+  /** Until the result is called, no audit row can be written, so no signature leaves the vault. */
+  const holdAudit = async () => {
+    const other = postgres(service.database.url, { max: 1 })
+    await other`begin`
+    await other`lock table audit in share mode`
+    return async () => {
+      await other`commit`
+      await other.end()
+    }
+  }
+  /** Those of APIs. */
+  const sessions = async () =>
+    await sql<{ pid: number; waits: boolean }[]>`
+      select pid, state = 'idle in transaction' as waits from pg_stat_activity
+      where datname = current_database() and usename = ${new URL(service.database.apiUrl).username} order by pid`
+  const signatures = async (address: string) =>
+    (
+      await sql`
+      select from audit join wallets on wallets.id::text = audit.subject
+      where wallets.address = ${address} and audit.action = 'transaction_submitted'`
+    ).length
+
+  test('is waited for without the lock, and what it signs is recorded and not signed again', async () => {
+    const { address, send, nonces } = await sender()
+    expect((await send()).status).toBe(200)
+    const pids = (await sessions()).map(({ pid }) => pid)
+    const release = await holdAudit()
+    const sent = send()
+    for (const wanted of [true, false])
+      await until(async () => (await sessions()).some(({ waits }) => waits) === wanted)
+    await release()
+    expect((await sent).status).toBe(200)
+    expect([await nonces(), await signatures(address)]).toEqual([[0, 1], 2])
+    expect((await sessions()).map(({ pid }) => pid)).toEqual(expect.arrayContaining(pids))
+  })
+
+  test('signs for nothing if another API was faster, and the same Idempotency-Key then sends it once', async () => {
+    const { address, nonces } = await sender()
+    const ctx = await createCtx({ config: readConfig(service.variables), process: 'test' })
+    const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+    const apis = [service, service.as(service.project, `http://127.0.0.1:${server.port}`)]
+    const send = (index: number) =>
+      apis[index]?.post(
+        '/transactions/sign-and-send',
+        {
+          network,
+          signer_wallet_address: address,
+          unsigned_transaction: { to: RECIPIENT, value: String(index) },
+          developer_secret: SECRET,
+        },
+        { 'idempotency-key': `slow vault ${index}` },
+      ) ?? Promise.reject(new Error('there is no such API'))
+    const release = await holdAudit()
+    const first = [send(0), send(1)]
+    // The one has to give the lock back before the other gets it.
+    const seen = new Set<number>()
+    await until(async () => {
+      for (const { pid, waits } of await sessions()) if (waits) seen.add(pid)
+      return seen.size === 2
+    })
+    await release()
+    const answers = await Promise.all(first)
+    expect(answers.map(told)).toContainEqual({ status: 503, code: 'busy' })
+    expect((await nonces()).length).toBe(1)
+    const again = [await send(0), await send(1)]
+    for (const [index, answer] of answers.entries()) {
+      expect(again[index]?.status).toBe(200)
+      if (answer.status === 200) expect(again[index]?.json).toEqual(answer.json)
+    }
+    expect(await nonces()).toEqual([0, 1])
+    await server.stop(true)
+    await ctx.close({ timeoutSeconds: 2 })
   })
 })
 

@@ -1,0 +1,60 @@
+// What is signed is decided and recorded under the signer's lock, so that no other request gets the same nonce. Mostly it is signed
+// between these two, in one database transaction. But PostgreSQL ends a transaction that does nothing for long, and everybody
+// else waits for the lock. So when the vault takes long, the lock is given back, and the signature is waited for without it.
+//
+// What is signed then is not thrown away, and not signed again: it is recorded if our records still lead to exactly the same.
+// Otherwise another process was faster, nothing is recorded or sent, and the caller tries again.
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Tx } from '../../db/client.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+/** Well below the 8 s of db/client.ts, and so long that a vault which is well needs no second transaction. */
+const UNDER_LOCK_MAX_MS = 3_000
+/** Longer than any statement of the vault may take. */
+const LATE_MAX_MS = 35_000
+
+/** @returns null if it is not fulfilled by then. */
+const within = async <Value>(promise: Promise<Value>, ms: number): Promise<{ readonly value: Value } | null> => {
+  const { promise: over, resolve } = Promise.withResolvers<null>()
+  const timer = setTimeout(resolve, ms, null)
+  return await Promise.race([promise.then((value) => ({ value })), over]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Decides, has it signed, and records it: all or nothing.
+ * @param steps.plan locks the signer, and decides. The same records must lead to the same plan, in each field.
+ * @param steps.sign asks the vault, once.
+ * @throws unavailable if the vault gives no answer, and busy if something else was recorded while it signed.
+ */
+export const signAndRecord = async <Plan, Signed, Result>(
+  { db }: Pick<Ctx, 'db'>,
+  steps: {
+    readonly plan: (tx: Tx) => Promise<Plan>
+    readonly sign: (plan: Plan) => Promise<Signed>
+    readonly write: (tx: Tx, plan: Plan, signed: Signed) => Promise<Result>
+  },
+): Promise<Result> => {
+  const first = await db.transaction(async (tx) => {
+    const plan = await steps.plan(tx)
+    const signing = steps.sign(plan)
+    const signed = await within(signing, UNDER_LOCK_MAX_MS)
+    if (signed !== null) return { result: await steps.write(tx, plan, signed.value) }
+    // It may fail before it is waited for.
+    signing.catch(() => {})
+    return { plan, signing }
+  })
+  if ('result' in first) return first.result
+  const signed = await within(first.signing, LATE_MAX_MS)
+  if (signed === null) {
+    throw new AppError('unavailable', 'The vault took too long: nothing was sent. Try again in a few seconds.')
+  }
+  return await db.transaction(async (tx) => {
+    const plan = await steps.plan(tx)
+    if (isDeepStrictEqual(plan, first.plan)) return await steps.write(tx, plan, signed.value)
+    throw new AppError('busy', 'The vault took long, and another transaction of this wallet was faster: try again.', {
+      retryAfterSeconds: 1,
+    })
+  })
+}
