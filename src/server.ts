@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectionsOf } from '../db/client.ts'
+import { beAnswered } from '../db/queries/connections.ts'
 import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
@@ -9,6 +10,7 @@ import { createCtx } from './context.ts'
 import { logConnections } from './environment/connections.ts'
 import { sentenceOf } from './environment/failure.ts'
 import { warnOfUnknown } from './environment/unknown-variables.ts'
+import { gated } from './http/gate.ts'
 import { listen } from './http/listen.ts'
 import { startWatchingKeys } from './keys/retired.ts'
 import { listenForScrapes } from './metrics/routes.ts'
@@ -35,7 +37,11 @@ const main = async (): Promise<void> => {
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
   const server = listen({
-    fetch: ctx.requests.watch(app.fetch),
+    fetch: gated(ctx.requests.watch(app.fetch), {
+      ...config,
+      probe: () => beAnswered(ctx.db),
+      onRefused: () => ctx.metrics.requestsRefused.inc(),
+    }),
     hostname: config.host,
     port: config.port,
     log,

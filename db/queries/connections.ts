@@ -21,3 +21,8 @@ export const readConnections = async (db: Queryable): Promise<Connections> => {
   if (row === undefined) throw new Error('The database returned no settings.')
   return row
 }
+
+/** Is answered when a statement that finds a connection is. */
+export const beAnswered = async (db: Queryable): Promise<void> => {
+  await db.execute(sql`select`)
+}

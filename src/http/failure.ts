@@ -32,7 +32,8 @@ export const answerOf = (thrown: unknown): Answer => {
   }
   const known = appErrorIn(thrown)
   if (known !== null) {
-    const unexpected = known.status >= 500 && known.code !== 'not_implemented'
+    // Metrics count those that are refused as busy: a line for each would add to what there is to do.
+    const unexpected = known.status >= 500 && known.code !== 'not_implemented' && known.code !== 'busy'
     const { retryAfterSeconds, event } = known
     return { ...answer(known.code, known.message, unexpected), retryAfterSeconds, event }
   }

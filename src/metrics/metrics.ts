@@ -179,6 +179,11 @@ export const createMetrics = (networks: readonly Network[]) => {
     spansDropped: counterIn(registry)('spans_dropped_total', 'Spans of traces that no collector got.', {
       reason: DROP_REASONS,
     }),
+    requestsRefused: counterIn(registry)(
+      'http_requests_refused_total',
+      'Requests that were refused as busy before anything was done for them.',
+      {},
+    ),
     requestDuration: new Histogram({
       name: `${PREFIX}http_request_duration_seconds`,
       help: 'Time from receiving a request until its answer was sent.',

@@ -167,6 +167,7 @@ const CASES: Readonly<Record<string, Case>> = {
     labels: { reason: 'refused' },
   },
   StrongroomPinsWait: { series: { 'strongroom_argon2_waiting{instance="api-1"}': '0x9 51x170' }, after: 11 },
+  StrongroomOverloaded: { series: { 'strongroom_http_requests_refused_total{instance="api-1"}': '0+60x180' } },
   StrongroomErrors: {
     series: {
       'strongroom_http_request_duration_seconds_count{instance="api-1",method="POST",route="/wallets",status="503"}':
