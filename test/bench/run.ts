@@ -1,5 +1,5 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [console] [index]
-// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [webhooks] [dev]`: tables with the baseline of
+// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [webhooks] [overload] [dev]`: tables with the baseline of
 // the same run beside each figure.
 
 import { rmSync } from 'node:fs'
@@ -21,6 +21,7 @@ import { benchGrowth, growthTable } from './growth.ts'
 import { benchHeads, headsTable } from './heads.ts'
 import { benchIndex, indexTable } from './index.ts'
 import { benchJournal, journalTable } from './journal.ts'
+import { benchOverload, overloadTable } from './overload.ts'
 import { benchPolicy, policyTable } from './policy.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
@@ -284,6 +285,17 @@ try {
     await service.close()
     results.webhooks = webhooks
     for (const text of webhooksTable(webhooks)) say(text)
+  }
+  if (wants('overload')) {
+    const chain = await startChain('Ethereum', { flags: ['--block-time', '1', '--gas-limit', '1000000000'] })
+    const service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    const { OVERLOAD_SECONDS } = process.env
+    const lasting = OVERLOAD_SECONDS === undefined ? {} : { seconds: Number(OVERLOAD_SECONDS) }
+    const overload = await benchOverload({ service, chain, ...lasting })
+    await service.close()
+    await chain.stop()
+    results.overload = overload
+    for (const text of overloadTable(overload)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()
