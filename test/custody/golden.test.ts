@@ -34,7 +34,10 @@ import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'
 
 const { projectId, keyringId, walletId, ownerId } = golden
-const walletOf = { projectId, keyringId, walletId, network: golden.network, controlMode: 'user' } as const
+const walletOf = {
+  ...{ projectId, keyringId, walletId, ownerId, network: golden.network },
+  ...({ controlMode: 'user', type: 'eoa' } as const),
+}
 const projectKey = bytesOf(golden.projectKey)
 
 const TOKEN = `0x${'ab'.repeat(20)}`
@@ -256,7 +259,7 @@ describe('in the first version', () => {
     expect(await userKey('013371')).toBeNull()
   })
 
-  test('a private key does not open with the control key of another mode, nor on another network', async () => {
+  test('a private key does not open with the control key of another mode, nor for another network, type or owner', async () => {
     const { developer, user } = await bothKeys()
     const keys = {
       developer: controlKeyBy(developer ?? new Uint8Array(), { controlMode: 'developer' }),
@@ -264,6 +267,8 @@ describe('in the first version', () => {
     }
     for (const [by, edit] of [
       ['user', { network: 'Base' }],
+      ['user', { type: 'contract' as const }],
+      ['user', { ownerId: 'zoe' }],
       ['user', { controlMode: 'developer' as const }],
       ['developer', {}],
       ['developer', { controlMode: 'developer' as const }],

@@ -344,15 +344,7 @@ describe('the stored bytes', () => {
     const developerInner = peel(identityOf.developerKey({ projectId: project }), stored.developer)
     const developerKey = openDeveloperKey({ projectId: project, secret: SECRET, sealed: developerInner })
     if (developerKey === null) throw new Error('the secret is wrong')
-    const of = {
-      projectId: project,
-      keyringId,
-      walletId: wallet.id,
-      lockId: String(stored.lockId),
-      network: wallet.network,
-      controlMode: wallet.controlMode,
-      terms: boundTerms(terms),
-    }
+    const of = { ...wallet, walletId: wallet.id, lockId: String(stored.lockId), terms: boundTerms(terms) }
     const inner = peel(identityOf.policyLock(of), stored.lock)
     const walletKey = openPolicyLock({ ...of, developerKey, sealed: inner })
     expect(inner).toHaveLength(32 + 32 + 16)

@@ -343,6 +343,37 @@ describe('rows that were swapped in the database do not open', () => {
   })
 })
 
+describe('a wallet whose row has another', () => {
+  const forged = ({ id: subject }: WalletRef) => ({
+    code: 'internal',
+    event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject },
+  })
+
+  test('type: a policy of the eoa wallet signs nothing for the contract wallet of its key, and the other way round', async () => {
+    for (const [type, other] of [
+      ['eoa', 'contract'],
+      ['contract', 'eoa'],
+    ] as const) {
+      const of = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
+      const wallet = await custody.wallet({ ...of, type })
+      const terms = await custody.policy(wallet, pin)
+      const address = addressOf({ chain: chainOf(wallet.network), type: other, publicKey: wallet.publicKey })
+      const edited = { ...wallet, type: other, address }
+      await sql`update wallets set ${sql({ type: other, address })} where id = ${wallet.id}`
+      const byPolicy = { wallet: edited, credentials: secret, actor: ACTOR, terms }
+      await expect(custody.vault.openKeyByPolicy(byPolicy)).rejects.toMatchObject(forged(wallet))
+      await expect(sign(edited, pin)).rejects.toMatchObject(forged(wallet))
+    }
+  })
+
+  test('owner: a freeze of the right one cannot be evaded', async () => {
+    const wallet = await developerWallet()
+    const edited = { ...wallet, ownerId: randomUUID() }
+    await sql`update wallets set owner_id = ${edited.ownerId} where id = ${wallet.id}`
+    await expect(sign(edited, secret)).rejects.toMatchObject(forged(wallet))
+  })
+})
+
 describe('the guess limit through the vault', () => {
   test('two hundred wrong PINs over two processes and two wallets: five are checked, then even the right one is refused', async () => {
     const another = await custody.another()

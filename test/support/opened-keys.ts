@@ -91,7 +91,7 @@ export const openedKeysOf = async (input: {
   readonly pin: string | null
 }): Promise<{ readonly keys: NamedSecrets; readonly seed: Uint8Array; readonly privateKey: Uint8Array }> => {
   const { vaultVariables, wallet, secret, pin } = input
-  const { projectId, ownerId, keyringId, controlMode, network, id: walletId } = wallet
+  const { projectId, ownerId, keyringId, controlMode, id: walletId } = wallet
   const url = vaultVariables.DATABASE_URL ?? ''
   const db = openDb({ url, maxConnections: 1, applicationName: 'opened-keys' })
   const sql = postgres(url, { max: 1, onnotice: () => {} })
@@ -134,7 +134,7 @@ export const openedKeysOf = async (input: {
         ...(families === null ? {} : { 'family keys': families }),
       },
       seed: openSeed({ ...ofSeed, credentialKeyOf, sealed: seedSealed }),
-      privateKey: openWalletKey({ ...ofWallet, network, controlMode, sealed: bytesIn(mine, 'sealed') }),
+      privateKey: openWalletKey({ ...wallet, ...ofWallet, sealed: bytesIn(mine, 'sealed') }),
     }
   } finally {
     await sql.end()

@@ -11,14 +11,7 @@ import {
   walletKeys,
   type wallets,
 } from '../../schema.ts'
-import {
-  CONTROL_MODES,
-  type ControlMode,
-  type FreezeScope,
-  type KeyringKind,
-  type Network,
-  type WalletType,
-} from '../../words.ts'
+import { CONTROL_MODES, type ControlMode, type FreezeScope, type KeyringKind, type Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
 import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
@@ -31,8 +24,6 @@ export type OwnerLockRow = Pick<
 /** Everything that opens a wallet's private key: the sealed key, the lock of the wallet's mode, and both credentials' keys. */
 export type WalletKeyRow = {
   readonly walletId: string
-  /** As the wallet's row has it, which no API can change. */
-  readonly type: WalletType
   readonly sealed: Uint8Array
   readonly lock: OwnerLockRow
   readonly developerKey: Uint8Array | null
@@ -42,7 +33,7 @@ export type WalletKeyRow = {
 
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
 
-type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'type' | 'sealed' | 'developerKey' | 'frozen'> & {
+type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey' | 'frozen'> & {
   readonly lockId: string
   readonly lockSealed: Uint8Array
   readonly controlMode: ControlMode
@@ -69,7 +60,7 @@ const lockOf = (row: WalletKeyColumns): OwnerLockRow => ({
 /** All that a signature needs, for many wallets at once; a prepared statement. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
-    select k.wallet_id as "walletId", w.type, k.sealed, l.id as "lockId", l.sealed as "lockSealed",
+    select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
       (select f.scope from public.freezes f
@@ -87,7 +78,6 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     where k.wallet_id = any(${[...ids]}::uuid[])`
   return rows.map((row) => ({
     walletId: row.walletId,
-    type: row.type,
     sealed: row.sealed,
     lock: lockOf(row),
     developerKey: row.developerKey,

@@ -99,12 +99,9 @@ type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTo
 }
 
 /** What a policy's lock opens besides: the wallet's key, and what the developer's secret opens. */
-export type DelegatedKeyRow = Pick<WalletKeyRow, 'type' | 'sealed' | 'developerKey' | 'frozen'>
+export type DelegatedKeyRow = Pick<WalletKeyRow, 'sealed' | 'developerKey' | 'frozen'>
 
-type DelegatedKeyColumns = Pick<WalletKeyRow, 'developerKey' | 'frozen'> & {
-  readonly walletKey: Uint8Array | null
-  readonly type: WalletKeyRow['type']
-}
+type DelegatedKeyColumns = Pick<WalletKeyRow, 'developerKey' | 'frozen'> & { readonly walletKey: Uint8Array | null }
 
 type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
   readonly policy: UnrevokedPolicy
@@ -141,7 +138,7 @@ export const openablePolicies = async (
 ): Promise<{ readonly policies: readonly OpenablePolicy[]; readonly key: DelegatedKeyRow | null }> => {
   const rows = await db.prepared<UnrevokedRow & DelegatedKeyColumns>`
     with opened as materialized (
-      select w.type, k.sealed as "walletKey", d.sealed as "developerKey", (select f.scope from public.freezes f
+      select k.sealed as "walletKey", d.sealed as "developerKey", (select f.scope from public.freezes f
         where f.project_id = w.project_id and (f.scope = 'project'
             or f.scope = 'owner' and f.owner_id = w.owner_id or f.scope = 'wallet' and f.wallet_id = w.id)
           or f.scope = 'network' and f.network = w.network
@@ -157,9 +154,9 @@ export const openablePolicies = async (
     where p.wallet_id = ${walletId} and p.revoked_at is null
     order by p.require_approval is not null, p.created_at, p.id
     limit ${limit}`
-  const read = rows.map(({ walletKey, type, developerKey, frozen, ...row }) => ({
+  const read = rows.map(({ walletKey, developerKey, frozen, ...row }) => ({
     policy: openableOf(row),
-    key: walletKey === null ? null : { type, sealed: walletKey, developerKey, frozen },
+    key: walletKey === null ? null : { sealed: walletKey, developerKey, frozen },
   }))
   return { policies: read.map(({ policy }) => policy), key: read[0]?.key ?? null }
 }

@@ -30,6 +30,7 @@ import {
   type KeyringKind,
   type Network,
   type UserSecretKind,
+  type WalletType,
 } from '../../../db/words.ts'
 import { type BoundFields, encodeFields, HeldKeys, type SecretText } from './bytes.ts'
 import { EnvelopeError, encodeIdentity, NO_KEY_ID, open, type RowIdentity, seal } from './envelope.ts'
@@ -51,8 +52,16 @@ type SeedLock = Keyring & {
   readonly controlModes: readonly ControlMode[]
 }
 type Wallet = Keyring & { readonly walletId: string }
-/** The network and the mode say what the key may sign and who may use it, so they are bound. */
-type WalletKey = Wallet & { readonly network: Network; readonly controlMode: ControlMode }
+/**
+ * What decides for what the key signs, who may use it and whether it is frozen. A key has two wallets on an EVM network, and their type
+ * tells them apart.
+ */
+type WalletKey = Wallet & {
+  readonly network: Network
+  readonly controlMode: ControlMode
+  readonly type: WalletType
+  readonly ownerId: string
+}
 type PolicyLock = Wallet & { readonly lockId: string; readonly terms: BoundFields }
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -131,13 +140,13 @@ export const identityOf = {
     return { ...identity, bound: { ...identity.bound, policies_only: String(policiesOnly), version } }
   },
   familyKeys: (of: OwnerLock): RowIdentity => ofOwnerLock('family keys', of),
-  walletKey: ({ projectId, keyringId, walletId, network, controlMode }: WalletKey): RowIdentity => ({
+  walletKey: ({ projectId, keyringId, walletId, ...of }: WalletKey): RowIdentity => ({
     purpose: 'wallet key',
     projectId,
     keyringId,
     walletId,
     rowId: walletId,
-    bound: { network, control_mode: controlMode },
+    bound: { network: of.network, control_mode: of.controlMode, type: of.type, owner_id: of.ownerId },
   }),
   policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): RowIdentity => ({
     purpose: 'policy lock',

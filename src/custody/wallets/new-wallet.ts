@@ -215,7 +215,7 @@ const refuseKnownAddress = async (ctx: CustodyCtx, input: NewWalletInput & { rea
 
 const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tries: number }): Promise<NewWallet> => {
   using keys = new HeldKeys()
-  const { walletId, projectId, network, controlMode, family, credentials, tries } = input
+  const { network, controlMode, family, credentials, tries } = input
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
   if (importedSecret !== null) {
     keys.hold(importedSecret.secret)
@@ -245,7 +245,7 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
     if (Buffer.compare(made.publicKey, publicKey) !== 0) throw madeOtherwise('wallet')
   } else {
     if (importedSecret !== null) await refuseKnownAddress(ctx, { ...input, address })
-    const sealed = sealWalletKey({ projectId, keyringId, walletId, network, controlMode, controlKey, privateKey })
+    const sealed = sealWalletKey({ ...input, keyringId, controlKey, privateKey })
     await commit(ctx, { ...opening, keyring, address, newUserKey, sealed })
   }
   const as = { ...opening, credentialKeyOf, address, publicKey, keyringId: made?.keyringId ?? keyringId }

@@ -88,15 +88,14 @@ const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
   using keys = new HeldKeys()
   using held = new DisposableStack()
   const { wallet, actor, terms, row } = request
-  const { id: walletId, projectId, keyringId, network, controlMode } = wallet
-  // A key has two wallets on a network, and a policy is for one of them. Its lock does not say which.
-  if (row.type !== wallet.type) throw walletForged(request)
+  const { id: walletId, projectId } = wallet
   // The lock does not say to which network the wallet belongs now.
   if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
   const walletKey = keys.hold(await openLock(ctx, request))
   const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: request.spending }))
-  const of = { projectId, keyringId, walletId, network, controlMode }
-  const privateKey = await unlessForged(request, async () => openWalletKeyBy({ ...of, walletKey, sealed: row.sealed }))
+  const privateKey = await unlessForged(request, async () =>
+    openWalletKeyBy({ ...wallet, walletId, walletKey, sealed: row.sealed }),
+  )
   held.move()
   return { privateKey, spending }
 }
