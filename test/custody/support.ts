@@ -198,6 +198,7 @@ type VaultChanges = {
   readonly nextRootKey?: RootKey
   readonly keyLifetimeMs?: number
   readonly journal?: Journal
+  readonly now?: () => Date
 }
 
 export type WalletInput = {
@@ -246,6 +247,7 @@ export const openCustody = async (
       limits: { ...LIMITS, ...limits },
       log: console,
       now: () => new Date(),
+      ...changes,
     }
     const { flushRefusals, ...vault } = createVault(parts)
     flushes.push(flushRefusals)

@@ -194,12 +194,13 @@ export const requireKept = async (db: Queryable, images: readonly RowImage[]): P
     return { table, where: Object.fromEntries(KEPT[table].key.map((column) => [column, String(row[column])])) }
   }
   const present = new Map((await readImages(db, images.map(whereOf))).map((image) => [readImage(image).key, image]))
+  // Its lock is gone by now if somebody has revoked a new policy.
+  const isRevoked = [...present.values()].some((image) => image.table === 'policies' && readImage(image).age === ENDED)
   for (const image of images) {
-    const { key, age } = readImage(image)
+    const { key, age, row } = readImage(image)
     const found = present.get(key)
     const isKept = found !== undefined && (found.text === image.text || readImage(found).age > age)
-    // A policy's lock goes with it, and both may be gone by now.
-    if (!isKept && image.table !== 'policy_locks') throw new NotWritten(image.table)
+    if (!isKept && !(isRevoked && image.table === 'policy_locks')) throw new NotWritten(image.table, row)
   }
 }
 

@@ -19,6 +19,7 @@ import {
 import type { RowImage } from '../../../db/queries/custody/journal.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { TryLimit } from '../../../db/queries/throttles.ts'
+import { NotWritten } from '../../../db/written.ts'
 import { type Clocks, withClocks } from '../clocks.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
@@ -135,7 +136,12 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
   // Before the charge: a slow root key must not cost a guess.
   const cleared = await nextOf(parts, charged, clearedOf(charged))
   const written = await writeCharge(parts.db, { ...charged, lease })
-  if (written === null) return { state: 'taken' }
+  if (written === null) {
+    const { row: again, isLeased: isTaken } = (await readGuesses(parts.db, { ...input, limits: [] })) ?? {}
+    // Another process that came first has changed it.
+    if (again?.revision === row.revision && !isTaken) throw new NotWritten('pin_guesses', row)
+    return { state: 'taken' }
+  }
   // Before the PIN is checked, as a restored database must not give the guess back.
   parts.journal.wrote(written)
   await parts.journal.sync()

@@ -1,0 +1,327 @@
+// A database that answers to the vault's writes and undoes them, by triggers of its owner. Nothing that was decided comes back, and
+// nothing leaves the vault that is not in the audit. Over HTTP, and of the API's own rows: test/security/undone-writes.test.ts.
+
+import { describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import type { Credentials, OperatorVault } from '../../src/custody/vault.ts'
+import { type Disobedience, disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
+import { withKey, withPolicyKey } from '../support/keys.ts'
+import { shared } from '../support/shared.ts'
+import { ACTOR, codeOf, openCustody, SECRET, signOne, signOneBy, type TestWallet, textOf } from './support.ts'
+
+const [PIN, NEW, WRONG] = ['493817', '271828', '604913']
+const pin = { userPin: PIN }
+const secret = { developerSecret: SECRET }
+const DELEGATE = `0x${'1c'.repeat(20)}`
+
+const custody = await shared(openCustody())
+const { sql } = custody
+const projectId = await custody.project()
+
+/** `resolved`, the code of the error, or `failed` by an error of the database. */
+const outcome = (act: Promise<unknown>): Promise<string> => codeOf(act).catch(() => 'failed')
+
+type World = { readonly vault: OperatorVault; readonly wallet: TestWallet }
+
+const sign = ({ vault, wallet }: World, credentials: Credentials): Promise<string> =>
+  outcome(withKey(vault, { wallet, credentials, actor: ACTOR }, signOne))
+
+/** Each act in a fresh process, which has written nothing before. */
+const worldOf = async (controlMode: 'user' | 'developer'): Promise<World> => {
+  const credentials = controlMode === 'user' ? pin : secret
+  const wallet = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials })
+  return { vault: await custody.another(), wallet }
+}
+
+const inPolicy = async (maxUses = 1) => {
+  const world = await worldOf('user')
+  const terms = await custody.policy(world.wallet, { ...secret, ...pin }, { maxUses })
+  const { vault, wallet } = world
+  const use = () => outcome(withPolicyKey(vault, { wallet, credentials: secret, actor: ACTOR, terms }, signOneBy))
+  return { ...world, terms, use }
+}
+
+const withCode = async () => {
+  const world = await worldOf('user')
+  const { wallet, vault } = world
+  const newCode = async () =>
+    textOf((await vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR })).recoveryCode)
+  return { ...world, newCode, userSecret: await newCode() }
+}
+
+type Act = {
+  readonly name: string
+  readonly writes: readonly (readonly [table: string, write: Write])[]
+  /** Prepares everything. @returns the act, which returns what went wrong: nothing may. */
+  readonly prepare: () => Promise<() => Promise<readonly string[]>>
+}
+
+const wrongIf = (isWrong: boolean, what: string): readonly string[] => (isWrong ? [what] : [])
+
+const ACTS: readonly Act[] = [
+  {
+    name: 'wrong PINs',
+    writes: [['pin_guesses', 'update']],
+    prepare: async () => {
+      const world = await worldOf('user')
+      return async () => {
+        const codes: string[] = []
+        for (let guess = 0; guess < 7; guess += 1) codes.push(await sign(world, { userPin: WRONG }))
+        const checked = codes.filter((code) => code === 'INVALID_SECRET').length
+        const opens = (await sign(world, pin)) === 'resolved'
+        return [...wrongIf(checked > 5, `${checked} PINs were checked`), ...wrongIf(opens, 'the right PIN opens')]
+      }
+    },
+  },
+  {
+    name: 'uses of a policy',
+    writes: [['policies', 'update']],
+    prepare: async () => {
+      const { use } = await inPolicy()
+      return async () => {
+        const codes = [await use(), await use(), await use()]
+        return wrongIf(codes.filter((code) => code === 'resolved').length > 1, codes.join(' '))
+      }
+    },
+  },
+  {
+    name: 'the revocation of a policy',
+    writes: [
+      ['policies', 'update'],
+      ['policy_locks', 'delete'],
+    ],
+    prepare: async () => {
+      const { vault, wallet, terms, use } = await inPolicy()
+      return async () => {
+        const revoked = await outcome(
+          vault.revokePolicy({ wallet, credentials: pin, actor: ACTOR, policyId: terms.id }),
+        )
+        return wrongIf(revoked === 'resolved' && (await use()) === 'resolved', 'a revoked policy signs')
+      }
+    },
+  },
+  {
+    name: 'a changed PIN',
+    writes: [['user_keys', 'update']],
+    prepare: async () => {
+      const world = await worldOf('user')
+      const { vault, wallet } = world
+      return async () => {
+        const changed = await outcome(vault.changeUserPin({ wallet, oldPin: PIN, newPin: NEW, actor: ACTOR }))
+        return wrongIf(changed === 'resolved' && (await sign(world, pin)) === 'resolved', 'the earlier PIN opens')
+      }
+    },
+  },
+  {
+    name: 'a recovery code in place of another one',
+    writes: [['user_key_locks', 'update']],
+    prepare: async () => {
+      const { newCode, userSecret, ...world } = await withCode()
+      return async () => {
+        const made = await outcome(newCode())
+        return wrongIf(
+          made === 'resolved' && (await sign(world, { userSecret })) === 'resolved',
+          'the earlier code opens',
+        )
+      }
+    },
+  },
+  {
+    name: 'a removed recovery code',
+    writes: [['user_key_locks', 'update']],
+    prepare: async () => {
+      const { userSecret, ...world } = await withCode()
+      const { vault, wallet } = world
+      return async () => {
+        const of = { wallet, kind: 'recovery_code', passkeyId: '', credentials: pin, actor: ACTOR } as const
+        const removed = await outcome(vault.removeUserSecret(of))
+        return wrongIf(removed === 'resolved' && (await sign(world, { userSecret })) === 'resolved', 'the code opens')
+      }
+    },
+  },
+  {
+    name: 'a first recovery code',
+    writes: [['user_key_locks', 'insert']],
+    prepare: async () => {
+      const { vault, wallet } = await worldOf('user')
+      return async () => {
+        const made = await outcome(vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR }))
+        return wrongIf(made === 'resolved', 'a code was handed out that is not there')
+      }
+    },
+  },
+  {
+    name: 'wallets put under policies',
+    writes: [['owner_locks', 'update']],
+    prepare: async () => {
+      const world = await worldOf('developer')
+      const { vault, wallet } = world
+      return async () => {
+        const put = await outcome(vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR }))
+        return wrongIf(put === 'resolved' && (await sign(world, secret)) === 'resolved', 'the secret alone signs')
+      }
+    },
+  },
+  {
+    name: 'a delegate that is no more allowed',
+    writes: [['delegate_lists', 'update']],
+    prepare: async () => {
+      const vault = await custody.another()
+      const of = { projectId: await custody.project(SECRET), network: 'Ethereum', address: DELEGATE, actor: ACTOR }
+      await vault.changeDelegates({ ...of, change: 'add' })
+      return async () => {
+        const removed = await outcome(vault.changeDelegates({ ...of, change: 'remove' }))
+        const listed = await vault.listDelegates(of).catch(() => [])
+        return wrongIf(removed === 'resolved' && listed.length > 0, 'the delegate is allowed')
+      }
+    },
+  },
+  {
+    name: 'an owner who is unlocked',
+    writes: [['pin_guesses', 'update']],
+    prepare: async () => {
+      const world = await worldOf('user')
+      const { vault, wallet } = world
+      await sign(world, { userPin: WRONG })
+      return async () => {
+        const unlocked = await outcome(vault.unlockOwner({ projectId, ownerId: wallet.ownerId, actor: ACTOR }))
+        return wrongIf(unlocked === 'resolved', 'the owner is said to be unlocked')
+      }
+    },
+  },
+  {
+    name: 'a new wallet',
+    writes: [
+      ['keyrings', 'insert'],
+      ['owner_locks', 'insert'],
+      ['wallet_keys', 'insert'],
+      ['user_keys', 'insert'],
+      ['pin_guesses', 'insert'],
+    ],
+    prepare: async () => async () => wrongIf((await outcome(newWallet())) === 'resolved', 'an address was handed out'),
+  },
+  {
+    name: 'a new policy',
+    writes: [
+      ['policies', 'insert'],
+      ['policy_locks', 'insert'],
+    ],
+    prepare: async () => {
+      const { wallet } = await worldOf('user')
+      return async () =>
+        wrongIf((await outcome(custody.policy(wallet, { ...secret, ...pin }))) === 'resolved', 'a policy was made')
+    },
+  },
+  {
+    name: 'a new project',
+    writes: [
+      ['project_keys', 'insert'],
+      ['developer_keys', 'insert'],
+    ],
+    prepare: async () => async () => wrongIf((await outcome(custody.project(SECRET))) === 'resolved', 'it was made'),
+  },
+]
+
+const newWallet = () => custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin })
+
+for (const { name, writes, prepare } of ACTS) {
+  describe(`${name}, where`, () => {
+    for (const [table, write] of writes)
+      for (const disobedience of disobediencesOf(write))
+        for (const isDeferred of disobedience.when === 'after' ? [false, true] : [false])
+          test(`${disobedience.name} after ${write} of ${table}${isDeferred ? ', at the commit' : ''}`, async () => {
+            const act = await prepare()
+            expect(await whileDisobeying(sql, { table, write, disobedience, isDeferred }, act)).toEqual([])
+          })
+  })
+}
+
+describe('without its audit row', () => {
+  const [nothing] = disobediencesOf('insert').filter(({ when }) => when === 'before')
+  if (nothing === undefined) throw new Error('there is no such disobedience')
+  /** The audit is append-only, but not for the database's owner. */
+  const deleted: Disobedience = {
+    name: 'the written row is deleted',
+    writes: ['insert'],
+    when: 'after',
+    body: `begin
+      perform set_config('session_replication_role', 'replica', true);
+      delete from audit where id = new.id;
+      perform set_config('session_replication_role', 'origin', true);
+      return null; end`,
+  }
+  const onAudit = { table: 'audit', write: 'insert', condition: "new.action <> 'write_undone'" } as const
+
+  test.each(['signature', 'export', 'use of a policy', 'change of a PIN'])('no %s leaves the vault', async (what) => {
+    const { vault, wallet, use } = await inPolicy(2)
+    const request = { wallet, credentials: pin, actor: ACTOR }
+    const acts: Readonly<Record<string, () => Promise<string>>> = {
+      signature: () => sign({ vault, wallet }, pin),
+      export: () => outcome(vault.exportKeyring(request)),
+      'use of a policy': use,
+      'change of a PIN': () => outcome(vault.changeUserPin({ wallet, oldPin: PIN, newPin: NEW, actor: ACTOR })),
+    }
+    const act = acts[what] as () => Promise<string>
+    expect(await whileDisobeying(sql, { ...onAudit, disobedience: nothing }, act)).toBe('internal')
+    const rows = await sql`select details from audit where action = 'write_undone' and subject = 'audit'`
+    expect(rows.length).toBeGreaterThan(0)
+    expect(await act()).toBe('resolved')
+  })
+
+  test('that is deleted as soon as it is written, a vault opens no key from then on', async () => {
+    const world = await worldOf('developer')
+    const condition = `new.subject = '${world.wallet.id}'`
+    const others = await worldOf('developer')
+    await whileDisobeying(sql, { ...onAudit, condition, disobedience: deleted }, () => sign(world, secret))
+    const deadline = performance.now() + 20_000
+    const refused = async () => (await sign({ ...others, vault: world.vault }, secret)) === 'unavailable'
+    while (!(await refused()) && performance.now() < deadline) await sql`select pg_sleep(0.2)`
+    expect(await refused()).toBe(true)
+  })
+})
+
+describe('by the names of another schema', () => {
+  test('no count of wrong PINs is hidden', async () => {
+    await sql.unsafe(`create function public.to_jsonb(pin_guesses) returns jsonb language sql as
+      $$ select pg_catalog.to_jsonb($1) || '{"fails": 0, "total": 0, "revision": 0}' $$`)
+    const world = await worldOf('user')
+    const [row] = await sql`select * from pin_guesses where owner_id = ${world.wallet.ownerId}`
+    const setBack = () =>
+      sql`update pin_guesses set fails = 0, total = 0, revision = ${row?.revision}, mac = ${row?.mac}, locked_until = null
+        where owner_id = ${world.wallet.ownerId}`
+    const codes: string[] = []
+    for (let guess = 0; guess < 7; guess += 1) {
+      codes.push(await sign(world, { userPin: WRONG }))
+      await setBack()
+    }
+    await sql.unsafe('drop function public.to_jsonb(pin_guesses)')
+    expect(codes.filter((code) => code === 'INVALID_SECRET')).toHaveLength(1)
+    expect(await sign(world, pin)).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  })
+})
+
+describe('by a false clock', () => {
+  const shifted = (ms: number) => custody.another({ now: () => new Date(Date.now() + ms) })
+  const HOUR_MS = 3_600_000
+
+  test.each([
+    ['ahead', 60_000],
+    ['behind', -60_000],
+  ])('of the database or of the vault, a minute %s, no PIN is checked', async (_, ms) => {
+    const { wallet } = await worldOf('user')
+    expect(await sign({ vault: await shifted(ms), wallet }, pin)).toBe('unavailable')
+    const [row] = await sql`select total from pin_guesses where owner_id = ${wallet.ownerId}`
+    expect(row?.total).toBe(0)
+    expect(await sign({ vault: await shifted(5_000), wallet }, pin)).toBe('resolved')
+  })
+
+  test('no policy is used that is over by the clock of the vault', async () => {
+    const { wallet } = await worldOf('user')
+    const expiresAt = new Date(Date.now() + HOUR_MS)
+    const terms = await custody.policy(wallet, { ...secret, ...pin }, { expiresAt })
+    const use = async (ms: number) =>
+      outcome(withPolicyKey(await shifted(ms), { wallet, credentials: secret, actor: ACTOR, terms }, signOneBy))
+    expect(await use(2 * HOUR_MS)).toBe('policy_denied')
+    expect(await use(0)).toBe('resolved')
+  })
+})
