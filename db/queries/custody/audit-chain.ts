@@ -1,6 +1,6 @@
 // Reads and extends the audit's chains. Nothing is ever changed.
 
-import { and, asc, count, desc, eq, gt, lte, max, min, notExists, sql } from 'drizzle-orm'
+import { and, asc, type Column, count, desc, eq, gt, lte, max, min, notExists, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../../client.ts'
 import { audit, auditChain } from '../../schema.ts'
 import { type AuditRecord, EXACT_TIME, ofChain, type TimedRecord } from '../audit-rows.ts'
@@ -14,7 +14,20 @@ const isUnchained = (db: Queryable, above: bigint) =>
       .where(and(eq(auditChain.auditId, audit.id), gt(auditChain.auditId, above))),
   )
 
-/** Rows without a link, in the order of their ids: those above `above`, and up to `upTo` where that is given. */
+/** So much is read at once: a row may be as large as its CHECK allows, or larger, if the database's owner has removed that. */
+const READ_BYTES_MAX = 4 * 1024 * 1024
+/** A compressed value is not read to be measured: PostgreSQL makes a byte of at most so many (LZ4; PGLZ reaches fewer). */
+const COMPRESSED_MAX = 255
+
+const bytesOf = (column: Column) =>
+  sql`pg_column_size(${column})::bigint * case when pg_column_compression(${column}) is null then 1 else ${sql.raw(String(COMPRESSED_MAX))} end`
+
+const ROW_BYTES = sql`${bytesOf(audit.details)} + ${bytesOf(audit.actor)} + ${bytesOf(audit.subject)} + ${bytesOf(audit.mac)}`
+
+/**
+ * Rows without a link, in the order of their ids: those above `above`, and up to `upTo` where that is given. At most `limit`, and no
+ * more than fit into memory, but at least one. `isFull`: there may be more.
+ */
 export const listUnchained = async (
   db: Queryable,
   input: {
@@ -23,9 +36,10 @@ export const listUnchained = async (
     readonly upTo: bigint | null
     readonly limit: number
   },
-): Promise<readonly AuditRecord[]> =>
-  db
-    .select()
+): Promise<{ readonly rows: readonly AuditRecord[]; readonly isFull: boolean }> => {
+  const before = sql<string>`coalesce(sum(${ROW_BYTES}) over (order by ${audit.id} rows between unbounded preceding and 1 preceding), 0)`
+  const found = await db
+    .select({ id: audit.id, before })
     .from(audit)
     .where(
       and(
@@ -37,6 +51,12 @@ export const listUnchained = async (
     )
     .orderBy(asc(audit.id))
     .limit(input.limit)
+  const ids = found.flatMap((row) => (BigInt(row.before) < READ_BYTES_MAX ? [String(row.id)] : []))
+  if (ids.length === 0) return { rows: [], isFull: false }
+  const isRead = sql`${audit.id} = any(${sql.param(ids)}::bigint[])`
+  const rows = await db.select().from(audit).where(isRead).orderBy(asc(audit.id))
+  return { rows, isFull: ids.length < found.length || found.length === input.limit }
+}
 
 /** The highest id that has a link, or 0. */
 export const newestChainedId = async (db: Queryable): Promise<bigint> => {

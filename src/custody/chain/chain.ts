@@ -125,14 +125,16 @@ export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> 
   const olderRows = async (below: bigint): Promise<readonly AuditRecord[]> => {
     const upTo = sliceTop > 0n && sliceTop < below ? sliceTop : below
     if (upTo <= 0n) return []
-    sliceTop = upTo - SLICE_IDS
-    return listUnchained(db, { chain: null, above: sliceTop, upTo, limit: ROWS_A_STEP })
+    const above = upTo - SLICE_IDS
+    const { rows, isFull } = await listUnchained(db, { chain: null, above, upTo, limit: ROWS_A_STEP })
+    sliceTop = isFull ? upTo : above
+    return rows
   }
 
-  const nextRows = async (): Promise<readonly AuditRecord[]> => {
+  const nextRows = async () => {
     const below = (await newestChainedId(db)) - BigInt(LOOK_BACK_IDS)
-    const rows = await listUnchained(db, { chain: null, above: below, upTo: null, limit: ROWS_A_STEP })
-    return rows.length === ROWS_A_STEP ? rows : [...(await olderRows(below)), ...rows]
+    const newer = await listUnchained(db, { chain: null, above: below, upTo: null, limit: ROWS_A_STEP })
+    return newer.isFull ? newer : { ...newer, rows: [...(await olderRows(below)), ...newer.rows] }
   }
 
   const append = async (rows: readonly AuditRecord[]): Promise<readonly Link[] | null> => {
@@ -161,7 +163,7 @@ export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> 
         publisher.note(await lastLinks(db, await recentChains(db, { links: RECENT_LINKS })))
         begun = true
       }
-      const rows = await nextRows()
+      const { rows, isFull } = await nextRows()
       raiseAlarm(rows.filter((row) => isCustodys(row.action) && !isAsWritten(row)))
       if (rows.length > 0) {
         const links = await append(rows)
@@ -169,7 +171,7 @@ export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> 
         publisher.note(links)
       }
       publisher.publish()
-      return rows.length >= ROWS_A_STEP ? 'advanced' : 'caught_up'
+      return isFull ? 'advanced' : 'caught_up'
     },
   }
 }

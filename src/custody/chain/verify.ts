@@ -173,14 +173,14 @@ const brokenTails = async (
 ): Promise<readonly Broken[]> => {
   const broken = new Map<string, Broken>()
   for (let above = 0n; ; ) {
-    const rows = await listUnchained(ctx.db, { chain: input.chain, above, upTo: null, limit: LINKS_A_PAGE })
+    const { rows, isFull } = await listUnchained(ctx.db, { chain: input.chain, above, upTo: null, limit: LINKS_A_PAGE })
     for (const row of rows) {
       const chain = chainOf(row)
       if (broken.has(chain) || check.isAsWritten(row)) continue
       broken.set(chain, { chain, position: null, auditId: row.id, trouble: 'its audit row is not as it was written' })
     }
     const last = rows.at(-1)
-    if (last === undefined || rows.length < LINKS_A_PAGE) return [...broken.values()]
+    if (last === undefined || !isFull) return [...broken.values()]
     above = last.id
   }
 }
