@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { scripts } from '../package.json'
+import { LARGE_BODIES, SMALL_BODY_BYTES } from '../src/http/limits.ts'
 
 const FOLDER = new URL('../deploy/systemd/', import.meta.url)
 /** The script of package.json that starts the same process. */
@@ -92,6 +95,44 @@ test('nginx and Prometheus know the ports of two APIs and two workers', () => {
   const ports = (text: string) => [...text.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => port)
   expect(ports(read('nginx/strongroom.conf'))).toEqual(['3001', '3002'])
   expect(ports(read('prometheus/one-machine.yml'))).toEqual(['9101', '9102', '9111', '9112'])
+})
+
+const CONF = new URL('../deploy/nginx/strongroom.conf', import.meta.url)
+
+test('nginx takes large bodies on the routes that need them, and there alone', () => {
+  const text = readFileSync(CONF, 'utf8')
+  const [, large = ''] = /location ~ (\S+) \{\s+client_max_body_size 4m;/.exec(text) ?? []
+  const isLarge = (path: string) => new RegExp(large).test(path)
+  expect([...LARGE_BODIES.keys()].filter((path) => !isLarge(path))).toEqual([])
+  const small = ['/wallets', '/wallets/import', '/policies/revoke', '/policies/x', '/nfts', '/nfts/transfer', '/users']
+  expect(small.filter(isLarge)).toEqual([])
+  expect(Math.max(...LARGE_BODIES.values())).toBe(4 * 1024 * 1024)
+  expect(text).toContain(`  client_max_body_size ${SMALL_BODY_BYTES / 1024}k;`)
+  expect(text).toMatch(/limit_conn_zone \$binary_remote_addr zone=(\w+):.*\n[\s\S]*limit_conn \1 [0-9]+;/)
+})
+
+const nginx = Bun.which('nginx', { PATH: `${process.env.PATH}:/usr/sbin` })
+if (nginx === null) console.log('nginx is not installed: its configuration is not checked by itself')
+
+test.skipIf(nginx === null)('nginx takes its configuration', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'strongroom-nginx-'))
+  const [key, certificate] = [join(folder, 'tls.key'), join(folder, 'tls.crt')]
+  Bun.spawnSync([
+    ...['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=x'],
+    ...['-keyout', key, '-out', certificate],
+  ])
+  const text = readFileSync(CONF, 'utf8')
+    .replaceAll('/etc/strongroom/proxy', folder)
+    .replaceAll('/var/log/nginx', folder)
+    .replaceAll(/listen (\[::\]:)?(80|443)/g, 'listen $118$2')
+  writeFileSync(join(folder, 'site.conf'), text)
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((of) => `${of}_temp_path ${folder}/${of};`)
+  const http = `${temporary.join(' ')} include ${folder}/site.conf;`
+  const main = `pid ${folder}/pid; error_log stderr; events {} http { ${http} }`
+  writeFileSync(join(folder, 'nginx.conf'), main)
+  const { exitCode, stderr } = Bun.spawnSync([nginx ?? '', '-t', '-p', folder, '-c', join(folder, 'nginx.conf')])
+  rmSync(folder, { recursive: true })
+  expect({ exitCode, told: exitCode === 0 ? '' : stderr.toString() }).toEqual({ exitCode: 0, told: '' })
 })
 
 test('each block of a shell in the pages is one', () => {
