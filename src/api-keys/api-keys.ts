@@ -13,8 +13,7 @@ import { newApiKey } from '../auth/api-key.ts'
 import { apiKeyMac } from '../auth/row-macs.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
-
-const NAME_LENGTH_MAX = 256
+import { readGiven } from '../http/text.ts'
 
 type NewApiKeyInput = {
   readonly projectId: string
@@ -56,10 +55,7 @@ export const createApiKey = async (
   ctx: Pick<Ctx, 'db' | 'audit' | 'identity' | 'now'>,
   input: NewApiKeyInput,
 ): Promise<MadeApiKey> => {
-  const name = input.name.trim()
-  if (name.length === 0 || name.length > NAME_LENGTH_MAX) {
-    throw new AppError('invalid_input', `The name must be a text of 1 to ${NAME_LENGTH_MAX} characters.`)
-  }
+  const name = readGiven('name', input.name)
   if (input.scopes.length === 0) throw new AppError('invalid_input', 'An API key must have at least one scope.')
   if (input.expiresAt !== null && input.expiresAt <= ctx.now()) {
     throw new AppError('invalid_input', 'The expiry must be in the future.')

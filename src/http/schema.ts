@@ -12,6 +12,7 @@ import {
 import { t } from 'elysia'
 import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
+import { hasVisibleLines, isVisible } from './text.ts'
 
 export const closed = { additionalProperties: false } as const
 
@@ -63,7 +64,7 @@ export const StatusField = OneOf(TRANSACTION_STATUSES, {
 type TextLength = { readonly minLength: number; readonly maxLength: number }
 
 /** Counts characters as JSON Schema and people do: an emoji is one, although JavaScript counts two. */
-const isTextOfLength = ({ minLength, maxLength }: TextLength, value: unknown): boolean =>
+const isTextOfLength = ({ minLength, maxLength }: TextLength, value: unknown): value is string =>
   typeof value === 'string' &&
   value.length >= minLength &&
   (value.length <= maxLength || (value.length <= 2 * maxLength && [...value].length <= maxLength))
@@ -83,13 +84,32 @@ export const Text = (length: TextLength, options: { readonly description: string
     ...options,
   })
 
+TypeRegistry.Set('VisibleText', (length: TextLength, value) => isTextOfLength(length, value) && isVisible(value))
+TypeRegistry.Set('VisibleLines', (length: TextLength, value) => isTextOfLength(length, value) && hasVisibleLines(value))
+
+/**
+ * A text that a caller gives for people to read. Each of a body is of this kind: what hides or reorders characters is refused, so that
+ * no name looks like another one. Answers have `Text`, as earlier names may have such characters.
+ */
+export const VisibleText = (...[length, options]: Parameters<typeof Text>) => {
+  const text = Text(length, options)
+  return { ...text, [Kind]: 'VisibleText', rule: `${text.rule}, none of them hidden` }
+}
+
+/** The same with line breaks. */
+export const VisibleLines = (...of: Parameters<typeof Text>) => ({ ...VisibleText(...of), [Kind]: 'VisibleLines' })
+
 TypeRegistry.Set('FileBytes', (_, value) => value instanceof Uint8Array)
 
 /** The bytes of a file in a form. */
 export const FileField = (description: string) =>
   Type.Unsafe<Uint8Array>({ [Kind]: 'FileBytes', type: 'string', format: 'binary', description, rule: 'a file' })
 
-/** A name or an owner id. */
+/** A name or an owner id that a caller gives. */
+export const NewName = (description: string, example: string) =>
+  VisibleText({ minLength: 1, maxLength: 256 }, { description, examples: [example] })
+
+/** A name or an owner id, in answers and look-ups. */
 export const ShortText = (description: string, example: string) =>
   Text({ minLength: 1, maxLength: 256 }, { description, examples: [example] })
 

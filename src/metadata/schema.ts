@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed, ShortText, Text } from '../http/schema.ts'
+import { closed, NewName, VisibleLines } from '../http/schema.ts'
 
 const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'
 
@@ -20,8 +20,8 @@ export const UriField = (description: string) =>
 /** EIP-721 metadata to be hosted. */
 export const MetadataBody = Type.Object(
   {
-    name: ShortText("The token's name.", 'Door #1'),
-    description: Text(
+    name: NewName("The token's name.", 'Door #1'),
+    description: VisibleLines(
       { minLength: 0, maxLength: 4096 },
       { description: 'A description of the token.', examples: ['A red door.'] },
     ),

@@ -8,13 +8,13 @@ import {
   closed,
   FileField,
   NetworkField,
+  NewName,
   OneOf,
   PagingFields,
   SenderField,
-  ShortText,
   SigningFields,
-  Text,
   takesCredentials,
+  VisibleText,
 } from '../http/schema.ts'
 import { MetadataBody, NftMetadata, UriField } from '../metadata/schema.ts'
 import { NftCollection } from '../transactions/preview-schema.ts'
@@ -49,7 +49,7 @@ export const CreateCollectionBody = Type.Object(
   {
     network: NetworkField,
     from: SenderField,
-    name: ShortText("The collection's name.", 'Doors'),
+    name: NewName("The collection's name.", 'Doors'),
     standard: Type.Optional(
       OneOf(COLLECTION_STANDARDS, {
         description:
@@ -57,7 +57,10 @@ export const CreateCollectionBody = Type.Object(
         examples: ['erc721'],
       }),
     ),
-    symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The collection's symbol.", examples: ['DOOR'] }),
+    symbol: VisibleText(
+      { minLength: 1, maxLength: 32 },
+      { description: "The collection's symbol.", examples: ['DOOR'] },
+    ),
     image_url: UriField("The URI of the collection's image."),
     base_uri: Type.Optional(
       UriField('The prefix of token URIs for tokens minted without their own URI. Only on EVM networks.'),

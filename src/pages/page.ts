@@ -1,6 +1,7 @@
 // HTML pages in which no value can become markup, and the headers of all pages.
 
 import type { Config } from '../config.ts'
+import { showHidden } from '../http/text.ts'
 
 /** Markup, as opposed to text. */
 export class Html {
@@ -55,8 +56,12 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 export const rootOf = ({ publicBaseUrl }: Pick<Config, 'publicBaseUrl'>): string =>
   new URL(publicBaseUrl).pathname.replace(/\/$/, '')
 
+/** What stands between tags: values have no `>` of their own there, and none in an attribute. */
+const BETWEEN_TAGS = /(?<=>)[^<>]+/g
+
 /**
- * A complete HTML page, in English.
+ * A complete HTML page, in English. Its texts show each hidden character by its number, so that a name from elsewhere can neither
+ * reorder what stands around it nor look like another one. Attributes stay exact, as forms send them back.
  * @param input.root path to the service's root without a slash at its end, absolute or relative (`..`).
  */
 export const page = (input: {
@@ -79,4 +84,4 @@ export const page = (input: {
     ${input.body}
   </body>
 </html>
-`.markup
+`.markup.replace(BETWEEN_TAGS, showHidden)

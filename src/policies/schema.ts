@@ -14,6 +14,7 @@ import {
   Text,
   takesCredentials,
   UuidField,
+  VisibleText,
 } from '../http/schema.ts'
 import { TIME_PATTERN, TIME_RULE } from '../http/time.ts'
 import { REFUSALS } from './judge.ts'
@@ -82,7 +83,10 @@ const Rules = Type.Array(RuleBody, {
   rule: `a list of 1 to ${RULES_MAX} rules`,
 })
 
-const Name = Text({ minLength: 0, maxLength: 256 }, { description: 'A name for people.', examples: ['Mint doors'] })
+const NAME = [
+  { minLength: 0, maxLength: 256 },
+  { description: 'A name for people.', examples: ['Mint doors'] },
+] as const satisfies Parameters<typeof Text>
 
 const EXAMPLE_RULES = [
   { argument: 'to', operator: 'eq' as const, value: COLLECTION },
@@ -135,7 +139,7 @@ const RollingLimit = ClosedObject('RollingLimit', {
 /** The fields of a policy without the credentials. */
 const proposedFields = {
   network: NetworkField,
-  name: Type.Optional(Name),
+  name: Type.Optional(VisibleText(...NAME)),
   wallet_address: AddressField('A wallet of the project.'),
   argument_rules: Rules,
   expires_at: Type.Optional(
@@ -226,7 +230,7 @@ export const Policy = ClosedObject('Policy', {
   uuid: UuidField('The id by which the policy is revoked.'),
   project_id: UuidField('The project.'),
   network: NetworkField,
-  name: Name,
+  name: Text(...NAME),
   wallet_address: AddressField('The wallet that the policy is for.'),
   argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
   expires_at: Type.Union([time('When the policy ends.'), Type.Null()], { description: 'null: never.' }),

@@ -11,10 +11,9 @@ import { addApiKey } from '../api-keys/api-keys.ts'
 import { projectMac } from '../auth/row-macs.ts'
 import type { Ctx, OperatorCtx, WorkerCtx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
-import { AppError, noSuchProject } from '../errors.ts'
+import { noSuchProject } from '../errors.ts'
+import { readGiven } from '../http/text.ts'
 import { projectWallet } from './wallet.ts'
-
-const MAX_NAME_LENGTH = 256
 
 type WithSecret = { readonly projectId: string; readonly developerSecret: string; readonly actor: string }
 
@@ -44,10 +43,7 @@ export const createProject = async (
   ctx: OperatorCtx,
   input: { readonly name: string; readonly actor: string },
 ): Promise<NewProject> => {
-  const name = input.name.trim()
-  if (name.length === 0 || name.length > MAX_NAME_LENGTH) {
-    throw new AppError('invalid_input', `The name must be a text of 1 to ${MAX_NAME_LENGTH} characters.`)
-  }
+  const name = readGiven('name', input.name)
   const projectId = randomUUID()
   const isTestnet = ctx.config.environment === 'testnet'
   const developerSecret = isTestnet ? TESTNET_DEVELOPER_SECRET : null

@@ -7,9 +7,9 @@ import {
   NetworkField,
   SenderField,
   SigningFields,
-  Text,
   takesCredentials,
   UuidField,
+  VisibleText,
 } from '../http/schema.ts'
 import { UriField } from '../metadata/schema.ts'
 import { DISPLAY_AMOUNT } from './amount.ts'
@@ -104,8 +104,8 @@ export const CreateTokenBody = Type.Object(
   {
     network: NetworkField,
     from: SenderField,
-    name: Text({ minLength: 1, maxLength: 64 }, { description: "The token's name.", examples: ['Points'] }),
-    symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The token's symbol.", examples: ['PNT'] }),
+    name: VisibleText({ minLength: 1, maxLength: 64 }, { description: "The token's name.", examples: ['Points'] }),
+    symbol: VisibleText({ minLength: 1, maxLength: 32 }, { description: "The token's symbol.", examples: ['PNT'] }),
     decimals: Type.String({
       pattern: '^(?:[0-9]|[12][0-9]|3[0-6])$',
       description: 'The decimals of the base unit. They never change.',

@@ -9,6 +9,7 @@ import {
   closed,
   DeveloperSecretField,
   NetworkField,
+  NewName,
   OneOf,
   PagingFields,
   ShortText,
@@ -34,9 +35,9 @@ export type Wallet = Static<typeof Wallet>
 
 const NewWalletFields = {
   network: NetworkField,
-  name: ShortText("The wallet's name.", 'Main wallet'),
+  name: NewName("The wallet's name.", 'Main wallet'),
   owner_id: Type.Optional(
-    ShortText('Your id of the owner. An owner has one seed phrase for all networks. By default a new UUID.', 'user-1'),
+    NewName('Your id of the owner. An owner has one seed phrase for all networks. By default a new UUID.', 'user-1'),
   ),
   control_mode: ControlModeField,
   type: Type.Optional(

@@ -74,8 +74,8 @@ describe('api-key create', () => {
     [['--expires', '2020-01-31T00:00:00Z'], 'The expiry must be in the future.'],
     [['--project', 'x'], 'It must be a UUID.'],
     [['--project', randomUUID()], 'There is no such project.'],
-    [['--name', ' '], 'The name must be a text of 1 to 256 characters.'],
-    [['--name', 'x'.repeat(257)], 'The name must be a text of 1 to 256 characters.'],
+    [['--name', ' '], 'The name must be a text of 1 to 256 characters, none of them hidden.'],
+    [['--name', 'x'.repeat(257)], 'The name must be a text of 1 to 256 characters, none of them hidden.'],
     [['--colour', 'red'], "unknown option '--colour'"],
   ])('refuses %p with one sentence', async (options, sentence) => {
     const count = async () => (await sql`select count(*) from api_keys`)[0]?.count

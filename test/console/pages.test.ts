@@ -228,6 +228,9 @@ describe.skipIf(!isHere)('the pages of the console', () => {
       expect(await operator.locator('main img, main script').count()).toBe(0)
       if (!path.includes('find')) expect(await textOf(operator)).toContain(NASTY.slice(0, 40))
     }
+    await world.sql`update wallets set name = ${'Main\u202etellaw'} where project_id = ${projectId}`
+    await open(operator, `/wallets?project=${projectId}`)
+    expect(await textOf(operator)).toContain('Main\\u{202e}tellaw')
     expect(dialogs.filter((text) => !text.includes('status of 400'))).toEqual([])
     await world.sql`delete from freezes`
   })

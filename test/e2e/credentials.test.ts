@@ -481,8 +481,11 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
   })
 
   test('a project’s name is text, whatever it contains', async () => {
-    const name = `<img src=x onerror="document.title=1">\u202e`
-    const project = await createProject(world.service.ctx, { name, actor: 'operator' })
+    const markup = `<img src=x onerror="document.title=1">`
+    const project = await createProject(world.service.ctx, { name: markup, actor: 'operator' })
+    // As it could be named earlier.
+    await world.service.database.sql`update projects set name = ${`${markup}\u202e`} where id = ${project.projectId}`
+    const name = `${markup}\\u{202e}`
     const on = await world.newPage()
     await on.goto(addressOf({ project_id: project.projectId }))
     await isShown(on, 'ways')

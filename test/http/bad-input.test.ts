@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'bun:test'
+import type { TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { createApp } from '../../src/app.ts'
 import { countRows } from '../support/rows.ts'
 import type { Call } from '../support/service.ts'
 import { startService } from '../support/service.ts'
@@ -401,5 +404,73 @@ describe('what real clients send is accepted', () => {
       address: made.address.toLowerCase(),
     })
     expect(found.json).toEqual(made)
+  })
+})
+
+describe('a hidden character', () => {
+  const OVERRIDE = String.fromCodePoint(0x202e)
+  /** The last names of other texts, by what is done with them. */
+  const EXACT = {
+    'is one of the networks': ['network'],
+    'is read as an address': [
+      ...['address', 'contract_address', 'from', 'recipient', 'royalty_recipient', 'sign_in_wallet', 'to', 'token'],
+      ...['signer_wallet_address', 'wallet_address'],
+    ],
+    'is read as a URI, or as an address for mail': [
+      'base_uri',
+      'email',
+      'image',
+      'image_url',
+      'logo_url',
+      'uri',
+      'url',
+    ],
+    'is compared with what is kept': ['code', 'developer_secret', 'issuer', 'refresh_token', 'session_challenge_code'],
+    'is read as a key or a login': ['mnemonic_phrase', 'private_key', 'siwe_message'],
+    'is signed as it is, and shown with each hidden character': [
+      ...['chainId', 'message', 'name of typed data', 'primaryType', 'salt', 'signedExtensions[]', 'type'],
+      ...['verifyingContract', 'version'],
+    ],
+    'is compared with what is signed, and shown with each hidden character': ['declaration', 'value'],
+  }
+
+  /** The fields of a schema that are texts. */
+  const textsOf = (schema: TSchema, path: string): readonly (readonly [path: string, schema: TSchema])[] => {
+    const parts: readonly TSchema[] = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])]
+    const members: readonly [string, TSchema][] = Object.entries(schema.properties ?? {})
+    return [
+      ...(schema.type === 'string' ? [[path, schema] as const] : []),
+      ...parts.flatMap((part) => textsOf(part, path)),
+      ...members.flatMap(([name, member]) => textsOf(member, path === '' ? name : `${path}.${name}`)),
+      ...(schema.items === undefined ? [] : textsOf(schema.items, `${path}[]`)),
+      ...Object.values<TSchema>(schema.patternProperties ?? {}).flatMap((member) => textsOf(member, `${path}.*`)),
+    ]
+  }
+
+  const nameOf = (field: string): string => {
+    const name = field.split('.').at(-1) ?? ''
+    return name === 'name' && field.startsWith('typed_data.') ? 'name of typed data' : name
+  }
+
+  const isTaken = (schema: TSchema): boolean => {
+    const example = String(schema.examples?.[0] ?? 'aaaa')
+    return [`${OVERRIDE}${example}`, `${example}${OVERRIDE}`, OVERRIDE].some((text) => Value.Check(schema, text))
+  }
+
+  test('is refused in every text of a body, but for texts that are compared exactly', () => {
+    const bodies = createApp(service.ctx).routes.filter(({ hooks }) => hooks?.body?.type === 'object')
+    expect(bodies.length).toBeGreaterThan(40)
+    const taken = bodies.flatMap(({ hooks }) =>
+      textsOf(hooks.body, '').flatMap(([field, schema]) => (isTaken(schema) ? [nameOf(field)] : [])),
+    )
+    expect([...new Set(taken)].toSorted()).toEqual(Object.values(EXACT).flat().toSorted())
+  })
+
+  test('is refused with a sentence', async () => {
+    const answer = await service.post('/wallets', { ...wallet, name: `Main${OVERRIDE}` })
+    expect(answer.json).toEqual({
+      error: 'Field "name" must be a text of 1 to 256 characters, none of them hidden.',
+      code: 'invalid_input',
+    })
   })
 })
