@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto'
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import { EVENTS_CHANNEL } from './events.ts'
 import { type Notices, openNotices } from './notices.ts'
 import { giveBack, innerOf, ProbingPool, WritableClient } from './pool.ts'
+import { readSession, type Session as ServerSession } from './session.ts'
 import { isDatabaseAway } from './trouble.ts'
 
 type NoSchema = Record<string, never>
@@ -31,6 +33,8 @@ export type Db = {
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
   /** Tells that there are new events, of whichever project. */
   readonly eventNotices: Pick<Notices, 'subscribe'>
+  /** Whether its connections are sessions of PostgreSQL, with our settings. */
+  readonly readSession: () => Promise<ServerSession>
   /** Closes the pool; waits at most `timeoutSeconds` for running statements. May be called again. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 } & NodePgDatabase
@@ -96,7 +100,7 @@ class PipeliningClient extends WritableClient {
     this.#cork()
     const query = super.query as (...args: unknown[]) => never
     if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
-    const name = this.#names.get(config.text) ?? `s${this.#names.size}`
+    const name = this.#names.get(config.text) ?? nameOf(config.text)
     this.#names.set(config.text, name)
     return query.call(this, { ...config, name }, ...rest)
   }
@@ -134,6 +138,9 @@ export class EndingClient extends WritableClient {
     return result as never
   }
 }
+
+/** The same on all connections: should two share a session, a name still means the same statement. */
+const nameOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 const isUnnamed = (config: unknown): config is pg.QueryConfig =>
   typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
@@ -315,6 +322,7 @@ export const openDb = (options: DbOptions): Db => {
     prepared: preparedOn(new Lanes(planned)),
     transaction: transactionOn(pool),
     eventNotices,
+    readSession: () => readSession(sessionConfig({ ...options, settings })),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
       // A pg pool refuses a second end().
       ended ??= Promise.all([pool.end(), planned.end(), eventNotices.close()])

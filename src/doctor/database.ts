@@ -7,6 +7,7 @@ import { missingColumns } from '../../db/queries/schema-fit.ts'
 import { tryDisk } from '../../db/queries/space.ts'
 import { databaseTrouble } from '../../db/trouble.ts'
 import { databaseSentenceOf } from '../environment/failure.ts'
+import { sessionTrouble } from '../environment/session.ts'
 import { type Finding, findingsOf } from './finding.ts'
 import { clockFindings, connectionFindings, type Judged, serverFindings } from './judge.ts'
 
@@ -14,6 +15,13 @@ export type Checked = Judged & { readonly db: Db }
 
 const ofServer = async ({ db, config, role }: Checked): Promise<readonly Finding[]> =>
   serverFindings(await readServer(db, role), { config, role })
+
+const ofSession = async ({ db }: Checked): Promise<readonly Finding[]> => {
+  const { ok, failed } = findingsOf('database session')
+  const trouble = await sessionTrouble(db)
+  if (trouble === null) return [ok('it is one of PostgreSQL, with the limits of this service')]
+  return [failed(trouble, 'Correct DATABASE_URL: no process starts with this one.')]
+}
 
 const ofSchema = async ({ db }: Checked): Promise<readonly Finding[]> => {
   const { ok, failed } = findingsOf('database schema')
@@ -51,7 +59,7 @@ const ofClock = async ({ db }: Checked): Promise<readonly Finding[]> => {
 /** Runs each check, also if one before it failed. */
 export const checkDatabase = async (checked: Checked): Promise<readonly Finding[]> => {
   const findings: Finding[] = []
-  for (const check of [ofServer, ofSchema, ofConnections, ofSpace, ofClock]) {
+  for (const check of [ofSession, ofServer, ofSchema, ofConnections, ofSpace, ofClock]) {
     try {
       findings.push(...(await check(checked)))
     } catch (error) {

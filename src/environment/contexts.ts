@@ -9,6 +9,7 @@ import { type Audit, createApiAudit, createWorkerAudit } from '../custody/audit.
 import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
 import { openSealer, type Sealer } from '../custody/sealer.ts'
 import { requireSchema } from './schema.ts'
+import { requireSession } from './session.ts'
 
 /** @param process the process's name in the log and in pg_stat_activity. */
 export type Process = { readonly config: Config; readonly process: string }
@@ -39,6 +40,7 @@ export const openChecked = async <Checked>(
 ): Promise<ReadingCtx & { readonly checked: Checked }> => {
   const base = openUnchecked(input)
   try {
+    await requireSession(base.db)
     await requireSchema(base.db)
     return { ...base, checked: await check(base.db) }
   } catch (error) {

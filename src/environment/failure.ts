@@ -25,6 +25,10 @@ const SENTENCES: readonly (readonly [code: RegExp, sentence: string])[] = [
     /^25006$/,
     'PostgreSQL can only be read: DATABASE_URL must reach the primary, not a standby, and default_transaction_read_only must be off.',
   ],
+  [
+    /^(?:26000|42P05)$/,
+    'A proxy between this process and PostgreSQL pools transactions: connect to PostgreSQL itself ("The database" in docs/deployment.md).',
+  ],
   [/^53300$/, 'PostgreSQL has no connection left: raise its max_connections, or lower DATABASE_MAX_CONNECTIONS.'],
   [/^55P03$/, 'Another session has kept a lock for too long: run it again when that has ended.'],
   [/^57P03$/, 'PostgreSQL is starting or shutting down: try again in a moment.'],
@@ -44,6 +48,8 @@ const NO_TLS = /^The server does not support SSL connections/
 
 /** It has the code of missing rights. */
 const FILTERED = /^query would be affected by row-level security policy for table ("[^"]+")$/
+/** PostgreSQL's for a malformed packet, and that of poolers for all that they refuse. */
+const PROTOCOL_VIOLATION = '08P01'
 
 const AWAY = 'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL'
 
@@ -63,6 +69,8 @@ export const databaseSentenceOf = (error: unknown): string => {
     const code = codeOf(at)
     const sentence = SENTENCES.find(([codes]) => codes.test(code))?.[1]
     if (sentence !== undefined) return sentence
+    if (code === PROTOCOL_VIOLATION)
+      return `PostgreSQL, or a proxy in between, refuses the connection: "${at.message}". If it is a proxy, connect to PostgreSQL itself ("The database" in docs/deployment.md).`
     last = at.message || code
     if (databaseTrouble(at) === 'away' && !(at.cause instanceof Error)) return `${AWAY} (${code || last}).`
   }

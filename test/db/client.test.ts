@@ -312,6 +312,24 @@ describe('a statement', () => {
   })
 })
 
+test('a prepared statement has the same name on each connection, in whatever order they are sent', async () => {
+  const database = await createDatabase()
+  const texts = ['select 1 as mine', 'select 2 as mine']
+  const namesOf = async (order: readonly string[]) => {
+    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    for (const text of order) await db.execute(sql.raw(text))
+    const { rows } = await db.execute(
+      sql`select statement, name from pg_prepared_statements where statement like '% as mine' order by statement`,
+    )
+    await db.close({ timeoutSeconds: 1 })
+    return rows
+  }
+  const names = await namesOf(texts)
+  expect(names).toHaveLength(2)
+  expect(await namesOf(texts.toReversed())).toEqual(names)
+  await database.close()
+})
+
 describe('whether the database is away', () => {
   const failing = (code: string) => Object.assign(new Error('x'), { code })
 

@@ -14,6 +14,7 @@ import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
+import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
@@ -64,7 +65,7 @@ const start = (args: readonly string[], variables: Readonly<Record<string, strin
 const run = async (args: readonly string[], variables: Readonly<Record<string, string>>) => {
   if (!PROCESSES.includes(args)) return runCli(args, { ENVIRONMENT: 'testnet', ...keys, ...variables })
   const child = start(args, { ...variables, ...(args === VAULT ? { ROOT_KEY: rootKey } : {}) })
-  return { errors: await new Response(child.stderr).text(), exitCode: await child.exited }
+  return { output: '', errors: await new Response(child.stderr).text(), exitCode: await child.exited }
 }
 
 /** What a process or a command that cannot start says, without its first words. */
@@ -121,6 +122,48 @@ describe.each([
     expect(await refusal(args, urlWith({ query: '?sslmode=verify-full' }))).toStartWith(
       'PostgreSQL does not offer TLS, which the sslmode of DATABASE_URL demands',
     )
+  })
+})
+
+describe.skipIf(!hasPgBouncer())('by way of a pooler', () => {
+  const ITSELF = 'onnect to PostgreSQL itself ("The database" in docs/deployment.md).'
+  const DROPPED = 'extra_float_digits,options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout'
+
+  test.each([
+    [
+      'refuses our settings: its own words are kept',
+      {},
+      `PostgreSQL, or a proxy in between, refuses the connection: "unsupported startup parameter: statement_timeout". If it is a proxy, c${ITSELF}`,
+    ],
+    [
+      'drops our settings: each is named',
+      { pool_mode: 'session', ignore_startup_parameters: DROPPED },
+      `These settings do not hold on connections to PostgreSQL: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, plan_cache_mode. A proxy in between drops them, or DATABASE_URL has other "options": c${ITSELF}`,
+    ],
+    [
+      'pools transactions',
+      { pool_mode: 'transaction', ignore_startup_parameters: DROPPED },
+      `A proxy between this process and PostgreSQL pools transactions, so what belongs to a session is lost or shared: c${ITSELF}`,
+    ],
+  ])('no command starts, and doctor says why, if it %s', async (_what, settings, sentence) => {
+    const pooler = await startPgBouncer(migrated.apiUrl, settings)
+    try {
+      expect(await refusal(COMMAND, pooler.url)).toBe(sentence)
+      const { output, exitCode } = await run(['doctor', '--json'], { DATABASE_URL: pooler.url })
+      expect(exitCode).toBe(1)
+      expect(output).toContain(JSON.stringify(sentence))
+    } finally {
+      await pooler.stop()
+    }
+  })
+
+  test('no vault starts either', async () => {
+    const pooler = await startPgBouncer(migrated.vaultUrl, {})
+    try {
+      expect(await refusal(VAULT, pooler.url)).toContain('"unsupported startup parameter: statement_timeout"')
+    } finally {
+      await pooler.stop()
+    }
   })
 })
 
