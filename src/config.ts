@@ -298,7 +298,7 @@ const limitsOf = (variables: Variables, { devnet, reader }: { readonly devnet: b
   /** Bytes of bodies, averaged over ten seconds. */
   rateLimitBytesPerSecond: wholeNumber(variables, 'RATE_LIMIT_BYTES_PER_SECOND', 8_388_608, 999_999_999, 500_000),
   /** A request that would probably wait longer is refused. */
-  expectedWaitMaxMs: wholeNumber(variables, 'EXPECTED_WAIT_MAX_MS', 2_000, 60_000),
+  expectedWaitMaxMs: wholeNumber(variables, 'EXPECTED_WAIT_MAX_MS', 1_000, 60_000),
   /** How many wrong credentials an API key may send; each process counts its own. */
   wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
   wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),

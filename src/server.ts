@@ -39,7 +39,7 @@ const main = async (): Promise<void> => {
   const server = listen({
     fetch: gated(ctx.requests.watch(app.fetch), {
       ...config,
-      probe: () => beAnswered(ctx.db),
+      probe: () => Promise.all([beAnswered(ctx.db), ctx.vault.status()]),
       onRefused: () => ctx.metrics.requestsRefused.inc(),
     }),
     hostname: config.host,

@@ -1,9 +1,9 @@
 // Refuses requests before anything is done for them, when those that are under way would keep them waiting for too long.
 //
 // How long is the number of requests under way times the recent time between two answers. But many requests also wait for what is
-// not ours (a slow node, a body, events), and these keep nobody else waiting. So it counts only while this process and its
-// database are late: a probe, the smallest statement, goes the way of all others while enough is under way, through the event
-// loop and the pool, whose connections wait for a late vault too.
+// not ours (a slow node, a body, events), and these keep nobody else waiting. So it counts only while this process, its database
+// or its vault is late: while enough is under way, a probe asks both for very little, and so waits for the event loops, the
+// connections and the processors as everybody does.
 
 import { AppError } from '../errors.ts'
 import { answerOf } from './failure.ts'
@@ -16,7 +16,7 @@ const ALWAYS_MAX = 8
 /** With all that waits for events, nodes and slow clients. */
 const UNDER_WAY_MAX = 5_000
 const PROBED_EVERY_MS = 50
-/** A probe takes a millisecond or two. */
+/** A probe takes some milliseconds. */
 const LATE_MS = 50
 /** How much the newest answer counts in the recent time between two. */
 const NEWEST_WEIGHT = 1 / 32

@@ -75,7 +75,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   metadataPins: {},
   nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,
-  expectedWaitMaxMs: 2_000,
+  expectedWaitMaxMs: 1_000,
   rateLimitBytesPerSecond: 100_000_000,
   wrongPinsPerHour: 1_000,
   wrongSecretsPerMinute: 1_000,

@@ -3,7 +3,16 @@
 
 import { percentile } from './load.ts'
 
-const { TARGET_URL = '', HEADERS = '{}', SIGNERS = '[]', RECIPIENT, SECONDS, PER_SECOND, AT_ONCE } = process.env
+const {
+  TARGET_URL = '',
+  BARE_URL = '',
+  HEADERS = '{}',
+  SIGNERS = '[]',
+  RECIPIENT,
+  SECONDS,
+  PER_SECOND,
+  AT_ONCE,
+} = process.env
 /** More than this that wait for an answer are not sent, and count as refused late. */
 const UNANSWERED_MAX = 20_000
 const TICK_MS = 10
@@ -19,6 +28,8 @@ export type OverloadRun = {
   readonly accepted: Latencies
   /** 503 `busy`. */
   readonly refused: Latencies
+  /** Of a server that does nothing but refuse, at the same time. */
+  readonly bare: Latencies
   /** By what the answer was. */
   readonly others: Readonly<Record<string, number>>
   readonly withRetryAfter: number
@@ -26,7 +37,7 @@ export type OverloadRun = {
 
 const signers: readonly string[] = JSON.parse(SIGNERS)
 const headers: Record<string, string> = JSON.parse(HEADERS)
-const took: { readonly accepted: number[]; readonly refused: number[] } = { accepted: [], refused: [] }
+const took: Record<'accepted' | 'refused' | 'bare', number[]> = { accepted: [], refused: [], bare: [] }
 const others: Record<string, number> = {}
 let [sent, unanswered, withRetryAfter, acceptedInTime] = [0, 0, 0, 0]
 
@@ -74,7 +85,15 @@ const latenciesOf = (ms: number[]): Latencies => {
 const begunAtMs = performance.now()
 const elapsedMs = () => performance.now() - begunAtMs
 const endMs = Number(SECONDS) * 1000
-const underWay: Promise<void>[] = []
+const askBare = async (): Promise<void> => {
+  while (elapsedMs() < endMs) {
+    const begun = performance.now()
+    await (await fetch(BARE_URL)).json()
+    took.bare.push(performance.now() - begun)
+    await Bun.sleep(TICK_MS)
+  }
+}
+const underWay: Promise<void>[] = [askBare()]
 if (PER_SECOND === undefined) {
   const client = async () => {
     while (elapsedMs() < endMs) await send()
@@ -93,6 +112,7 @@ const run: OverloadRun = {
   acceptedPerSecond: (acceptedInTime / endMs) * 1000,
   accepted: latenciesOf(took.accepted),
   refused: latenciesOf(took.refused),
+  bare: latenciesOf(took.bare),
   others,
   withRetryAfter,
 }

@@ -41,7 +41,12 @@ export const benchOverload = async (input: {
   const wallets = await Promise.all(Array.from({ length: SIGNERS }, () => service.newWallet({ network: 'Ethereum' })))
   for (const { address } of wallets) await chain.fund(address)
   const socket = `${service.variables.VAULT_SOCKET}.bench`
-  const settings = { ETHEREUM_RPC_URL: chain.rpcUrl, LOG_LEVEL: 'info', EXPECTED_WAIT_MAX_MS: '', VAULT_SOCKET: socket }
+  const settings = {
+    ETHEREUM_RPC_URL: chain.rpcUrl,
+    LOG_LEVEL: 'info',
+    EXPECTED_WAIT_MAX_MS: process.env.EXPECTED_WAIT_MAX_MS ?? '',
+    VAULT_SOCKET: socket,
+  }
   const { workerUrl } = service.database
   const vault = await start({
     file: 'src/vault.ts',
@@ -58,12 +63,14 @@ export const benchOverload = async (input: {
     variables: { ...service.variables, ...settings, VAULT_SOCKET: '', DATABASE_URL: workerUrl },
     until: /"working"/,
   })
+  const bare = await start({ file: 'test/bench/bare-refusal.ts', variables: {}, until: /listening ([0-9]+)/ })
   const run = async (how: Record<string, string>, forSeconds: number): Promise<OverloadRun> => {
     const client = await start({
       file: 'test/bench/overload-client.ts',
       variables: {
         BUN_CONFIG_MAX_HTTP_REQUESTS: String(CONNECTIONS_MAX),
         TARGET_URL: `${api.match[1]}/transactions/sign-and-send`,
+        BARE_URL: `http://127.0.0.1:${bare.match[1]}`,
         HEADERS: JSON.stringify(headersOf(service)),
         SIGNERS: JSON.stringify(wallets.map(({ address }) => address)),
         RECIPIENT,
@@ -86,7 +93,7 @@ export const benchOverload = async (input: {
     const capacityPerSecond = calm.reduce((sum, { acceptedPerSecond }) => sum + acceptedPerSecond / calm.length, 0)
     return { seconds, calm, capacityPerSecond, overload, goodputRatio: overload.acceptedPerSecond / capacityPerSecond }
   } finally {
-    for (const each of [worker, api, vault]) await each.stop()
+    for (const each of [worker, api, vault, bare]) await each.stop()
   }
 }
 
@@ -95,11 +102,11 @@ const whole = (value: number) => Math.round(value).toLocaleString('en')
 /** For people. */
 export const overloadTable = (bench: OverloadBench): readonly string[] => {
   const { seconds, capacityPerSecond, calm, overload, goodputRatio } = bench
-  const { sent, acceptedPerSecond, accepted, refused, others, withRetryAfter } = overload
+  const { sent, acceptedPerSecond, accepted, refused, bare, others, withRetryAfter } = overload
   const each = calm.map((run) => `${whole(run.acceptedPerSecond)}/s with p99 ${whole(run.accepted.p99Ms)} ms`)
   return [
     `\nPayments, ${AT_ONCE} at once: ${whole(capacityPerSecond)}/s are accepted (before ${each.join(', after ')}); then for ${whole(seconds)} s ${TIMES} times as many`,
     `  of ${whole(sent)} sent, accepted ${whole(acceptedPerSecond)}/s: ${whole(goodputRatio * 100)}% of the capacity (aim: at least 80%), p50 ${whole(accepted.p50Ms)} ms, p99 ${whole(accepted.p99Ms)} ms (aim: under 5,000)`,
-    `  refused as busy ${whole(refused.count)}, ${whole(withRetryAfter)} with Retry-After: p50 ${whole(refused.p50Ms)} ms, p99 ${whole(refused.p99Ms)} ms (aim: under 100); other answers: ${JSON.stringify(others)}`,
+    `  refused as busy ${whole(refused.count)}, ${whole(withRetryAfter)} with Retry-After: p50 ${whole(refused.p50Ms)} ms, p99 ${whole(refused.p99Ms)} ms (aim: under 100; a server that only refuses: ${whole(bare.p50Ms)} and ${whole(bare.p99Ms)} ms); other answers: ${JSON.stringify(others)}`,
   ]
 }

@@ -23,7 +23,7 @@ const crowded = (input: { readonly probeMs: number; readonly waiting: number }) 
   return { fetch, waiting, letGo, begun: () => begun, refused: () => refused }
 }
 
-describe('a process whose statements are late', () => {
+describe('a process that is late', () => {
   /** Each takes its turn of 30 ms. */
   const busy = () => {
     const turns = createQueue({ waitMaxMs: Number.POSITIVE_INFINITY })
