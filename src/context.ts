@@ -202,6 +202,10 @@ export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
   return { ...base, securityEvents: createSecurityEvents({ ...base, written: WORKER_EVENTS }) }
 }
 
+/** The context of a command that asks nodes, and the vault what an API may ask. */
+export const createAskingVaultCtx = (input: Process): Promise<AskingCtx & Pick<Ctx, 'vault'>> =>
+  withVault(openVaults(input), () => createAskingCtx(input))
+
 /** The context of a command that asks nodes, and writes the audit. */
 export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & IdentityCtx> =>
   withChains(await createIdentityCtx(input), watchOf(input))

@@ -123,7 +123,7 @@ export const revivedUsers = (db: Queryable, of: OfProject) =>
 type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
 
 /**
- * Deleted rows. Of these the service deletes only passkeys, issuers and freezes, with an audit row, and users as whom nobody can log in and
+ * Deleted rows. Of these the service deletes only passkeys and issuers, with an audit row, and users as whom nobody can log in and
  * who have no wallet.
  */
 export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<readonly GoneRow[]> => {
@@ -131,8 +131,7 @@ export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<read
     with acts as (
       select a.id, a.action, a.project_id, a.actor, a.subject, a.details from audit a
       where a.action in ('api_key_created', 'passkey_added', 'passkey_removed', 'email_added', 'user_created', 'issuer_added',
-          'issuer_removed', 'frozen', 'unfrozen',
-          'wallet_created', 'wallet_imported')
+          'issuer_removed', 'wallet_created', 'wallet_imported')
         and (${of.projectId}::uuid is null or a.project_id = ${of.projectId}::uuid)
     ), added as (
       select * from acts p where action = 'passkey_added'
@@ -142,9 +141,6 @@ export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<read
       union select project_id, subject from acts where action in ('email_added', 'user_created')
       union select project_id, substr(actor, 6) from acts where action in ('wallet_created', 'wallet_imported')
         and actor like 'user:%' and exists (select from wallets w where w.id::text = acts.subject)
-    ), last_freezes as (
-      select distinct on (project_id, details->>'scope', subject) project_id, details->>'scope' as scope, subject, action
-      from acts where action in ('frozen', 'unfrozen') order by project_id, details->>'scope', subject, id desc
     )
     select 'api_keys' as "table", project_id as "projectId", subject as id from acts
       where action = 'api_key_created' and not exists (select from api_keys k where k.id::text = acts.subject)
@@ -158,11 +154,6 @@ export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<read
     union all
     select 'users', project_id, id from known
       where not exists (select from users u where u.project_id = known.project_id and u.id::text = known.id)
-    union all
-    select 'freezes', project_id, subject from last_freezes l
-      where action = 'frozen' and not exists (
-        select from freezes f where f.scope = l.scope and f.project_id is not distinct from l.project_id
-          and coalesce(f.wallet_id::text, f.owner_id, f.network, f.project_id::text) = l.subject)
     order by 1, 2, 3`)
   return [...rows]
 }

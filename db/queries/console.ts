@@ -303,7 +303,7 @@ export const readTotals = async (db: Queryable): Promise<Totals> => {
   } = await db.execute<Totals>(sql`
     select coalesce(sum(ready), 0)::int as "jobsReady", coalesce(sum(failed), 0)::int as "jobsFailed",
       (select count(*)::int from strongroom_views.workers where lives) as workers,
-      (select count(*)::int from public.freezes) as freezes
+      (select coalesce(sum(jsonb_array_length(freezes)), 0)::int from public.freeze_lists) as freezes
     from public.strongroom_job_numbers()`)
   if (row === undefined) throw new Error('The totals were not read.')
   return row

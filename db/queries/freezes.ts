@@ -1,61 +1,113 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
-import type { Queryable } from '../client.ts'
-import { freezes } from '../schema.ts'
-import { FREEZE_SCOPES, type FreezeScope, type Network } from '../words.ts'
+import { asc, eq, inArray, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { freezeLists } from '../schema.ts'
+import type { FreezeScope, Network } from '../words.ts'
+import { proofOf, provenImage, type RowImage } from './custody/journal.ts'
 
-type FreezeRow = typeof freezes.$inferSelect
+/** The list of networks, beside those of projects. It is the first one in the order of ids. */
+export const NETWORKS_LIST = '00000000-0000-0000-0000-000000000000'
 
-/** What is frozen. Columns that its scope does not use are null. */
-export type FrozenThing = Pick<FreezeRow, 'scope' | 'projectId' | 'ownerId' | 'walletId' | 'network'>
+export type FreezeListRow = Omit<typeof freezeLists.$inferSelect, 'updatedAt'>
 
-const same = <Column extends PgColumn>(column: Column, value: Column['_']['data'] | null) =>
-  value === null ? isNull(column) : eq(column, value)
+const { id, freezes, version, mac } = freezeLists
+const columns = { id, freezes, version, mac }
 
-const ofThing = (thing: FrozenThing) =>
-  and(
-    eq(freezes.scope, thing.scope),
-    same(freezes.projectId, thing.projectId),
-    same(freezes.ownerId, thing.ownerId),
-    same(freezes.walletId, thing.walletId),
-    same(freezes.network, thing.network),
-  )
+/** The lists with these ids. */
+export const readFreezeLists = (db: Queryable, ids: readonly string[]): Promise<readonly FreezeListRow[]> =>
+  db
+    .select(columns)
+    .from(freezeLists)
+    .where(inArray(id, [...ids]))
 
-/** @returns false if it was frozen before. */
-export const insertFreeze = async (
-  db: Queryable,
-  { thing, reason }: { readonly thing: FrozenThing; readonly reason: string },
-): Promise<boolean> => {
-  const { rowCount } = await db
-    .insert(freezes)
-    .values({ ...thing, reason })
-    .onConflictDoNothing()
-  return rowCount === 1
+/** All lists. */
+export const allFreezeLists = (db: Queryable): Promise<readonly FreezeListRow[]> =>
+  db.select(columns).from(freezeLists).orderBy(asc(id))
+
+/** A list, which stays so until the transaction ends. */
+export const lockFreezeList = async (tx: Tx, listId: string): Promise<FreezeListRow | null> => {
+  const [row] = await tx.select(columns).from(freezeLists).where(eq(id, listId)).for('update')
+  return row ?? null
 }
 
-/** @returns false if it was not frozen. */
-export const deleteFreeze = async (db: Queryable, thing: FrozenThing): Promise<boolean> =>
-  (await db.delete(freezes).where(ofThing(thing))).rowCount === 1
+/**
+ * Writes a list over the one with the MAC `before`; null if there was none.
+ * @returns null if nothing was written. @throws NotWritten
+ */
+export const writeFreezeList = async (
+  tx: Tx,
+  { before, ...row }: FreezeListRow & { readonly before: Uint8Array | null },
+): Promise<RowImage | null> => {
+  const written = await tx
+    .insert(freezeLists)
+    .values(row)
+    .onConflictDoUpdate({
+      target: id,
+      set: { freezes: row.freezes, version: row.version, mac: row.mac, updatedAt: sql`now()` },
+      setWhere: before === null ? sql`false` : eq(mac, before),
+    })
+    .returning(proofOf(freezeLists, row))
+  return provenImage(freezeLists, row, written)
+}
 
-/** Oldest first. */
-export const listFreezes = async (db: Queryable): Promise<readonly FreezeRow[]> =>
-  db.select().from(freezes).orderBy(asc(freezes.createdAt), asc(freezes.id))
+/**
+ * The MACs of the lists that concern a project, that of networks first, for use in another query. They tell whether the lists are
+ * those that a vault knows.
+ */
+export const freezeMacsOf = (projectId: string) =>
+  sql<Uint8Array | null>`(
+    select string_agg(f.mac, ''::bytea order by f.id) from ${freezeLists} f
+    where f.id in (${NETWORKS_LIST}::uuid, ${projectId}::uuid))`
 
-type FreezableThing = {
-  readonly projectId: string
-  readonly ownerId: string
-  /** null if there is no wallet. */
+/** What is frozen. Columns that its scope does not use are null. */
+export type FrozenThing = {
+  readonly scope: FreezeScope
+  readonly projectId: string | null
+  readonly ownerId: string | null
   readonly walletId: string | null
   readonly network: Network | null
 }
 
-/** The widest scope in which this place is frozen, or null; for use in another query. */
-export const frozenScopeOf = (place: FreezableThing) =>
-  sql<FreezeScope | null>`(
-    select scope from ${freezes}
-    where (scope = 'project' and project_id = ${place.projectId}::uuid)
-      or (scope = 'owner' and project_id = ${place.projectId}::uuid and owner_id = ${place.ownerId})
-      or (scope = 'wallet' and project_id = ${place.projectId}::uuid and wallet_id = ${place.walletId}::uuid)
-      or (scope = 'network' and network = ${place.network}::text)
-    order by array_position(${sql.raw(`array[${FREEZE_SCOPES.map((scope) => `'${scope}'`).join(', ')}]`)}, scope)
-    limit 1)`
+/** All freezes, oldest first. */
+export const listFreezes = async (
+  db: Queryable,
+): Promise<readonly (FrozenThing & { readonly reason: string; readonly createdAt: Date })[]> =>
+  (await allFreezeLists(db))
+    .flatMap((list) =>
+      list.freezes.map(({ scope, subject, reason, at }) => ({
+        scope,
+        projectId: list.id === NETWORKS_LIST ? null : list.id,
+        ownerId: scope === 'owner' ? subject : null,
+        walletId: scope === 'wallet' ? subject : null,
+        network: scope === 'network' ? subject : null,
+        reason,
+        createdAt: new Date(at),
+      })),
+    )
+    .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime())
+
+const AUDITED = sql`
+  select coalesce(a.project_id, ${NETWORKS_LIST}::uuid) as id, max((a.details->>'list_version')::int) as version
+  from audit a where a.action in ('frozen', 'unfrozen') group by 1`
+
+/** The newest version of a list that the audit has; 0 if it has none. */
+export const auditedFreezeVersion = async (db: Queryable, listId: string): Promise<number> => {
+  const { rows } = await db.execute<{ readonly version: number | null }>(
+    sql`select version from (${AUDITED}) audited where id = ${listId}`,
+  )
+  return rows[0]?.version ?? 0
+}
+
+/** The lists that are gone, and those of which the audit has a later version. Each project with a key has one. */
+export const setBackFreezeLists = async (
+  db: Queryable,
+): Promise<readonly { readonly id: string; readonly isGone: boolean }[]> => {
+  const { rows } = await db.execute<{ readonly id: string; readonly isGone: boolean }>(sql`
+    with audited as (${AUDITED}), made as (
+      select ${NETWORKS_LIST}::uuid as id union select project_id from project_keys union select id from audited
+    )
+    select made.id, l.id is null as "isGone" from made
+    left join audited on audited.id = made.id left join freeze_lists l on l.id = made.id
+    where l.id is null or l.version < audited.version
+    order by 1`)
+  return [...rows]
+}

@@ -1,12 +1,10 @@
 // The audit and the freezes.
 
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, jsonb, pgTable, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { bigint, check, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
-import { AUDIT_ACTIONS, FREEZE_SCOPES, SECURITY_EVENTS } from '../words.ts'
-import { wallets } from './custody.ts'
-import { networks } from './networks.ts'
+import { AUDIT_ACTIONS, type FreezeScope, SECURITY_EVENTS } from '../words.ts'
 import { projects } from './projects.ts'
 
 /**
@@ -114,39 +112,33 @@ export const auditCheckpointsAccess = access(auditCheckpoints, {
   console: 'select (before, created_at)',
 })
 
-/** What an operator has frozen, one row each; deleted when it is released. */
-export const freezes = pgTable(
-  'freezes',
+/** `subject`: the id of the project, the owner or the wallet, or the name of the network. */
+type Freeze = {
+  readonly scope: FreezeScope
+  readonly subject: string
+  readonly reason: string
+  /** ISO 8601. */
+  readonly at: string
+}
+
+/** What operators have frozen: one list for each project, and one for the networks, which are frozen for all projects. */
+export const freezeLists = pgTable(
+  'freeze_lists',
   {
-    id: uuid('id').primaryKey().defaultRandom(),
-    scope: text('scope', { enum: FREEZE_SCOPES }).notNull(),
-    /** null if a network is frozen for all projects. */
-    projectId: uuid('project_id').references(() => projects.id),
-    ownerId: text('owner_id'),
-    walletId: uuid('wallet_id').references(() => wallets.id),
-    network: text('network').references(() => networks.name),
-    reason: text('reason').notNull(),
-    createdAt: instant('created_at').notNull().default(now),
+    /** The project's id; of the list of networks the nil UUID. */
+    id: uuid('id').primaryKey(),
+    freezes: jsonb('freezes').$type<readonly Freeze[]>().notNull(),
+    /** Rises by one with each change. */
+    version: integer('version').notNull(),
+    /** A MAC of the fields above, under a key that the database does not have. */
+    mac: bytes('mac').notNull(),
+    updatedAt: instant('updated_at').notNull().default(now),
   },
-  (table) => [
-    unique('freezes_once')
-      .on(table.scope, table.projectId, table.ownerId, table.walletId, table.network)
-      .nullsNotDistinct(),
-    check('freezes_scope', oneOf('scope', FREEZE_SCOPES)),
-    check(
-      'freezes_names_its_thing',
-      sql`case ${table.scope}
-        when 'project' then ${table.projectId} is not null and ${table.ownerId} is null and ${table.walletId} is null and ${table.network} is null
-        when 'owner' then ${table.projectId} is not null and ${table.ownerId} is not null and ${table.walletId} is null and ${table.network} is null
-        when 'wallet' then ${table.projectId} is not null and ${table.ownerId} is null and ${table.walletId} is not null and ${table.network} is null
-        else ${table.projectId} is null and ${table.ownerId} is null and ${table.walletId} is null and ${table.network} is not null
-      end`,
-    ),
-  ],
+  (table) => [check('freeze_lists_freezes', sql`jsonb_typeof(${table.freezes}) = 'array'`)],
 )
 
-export const freezesAccess = access(freezes, {
-  api: 'select, insert, delete',
-  vault: 'select',
-  console: 'select, insert, delete',
+export const freezeListsAccess = access(freezeLists, {
+  vault: 'select, insert, update (freezes, version, mac, updated_at)',
+  api: 'select',
+  console: 'select',
 })

@@ -28,9 +28,9 @@ const nameOf = (target: Target): string => {
 type Run = (target: Target, options: { reason: string }) => Promise<void>
 
 const runFreeze =
-  ({ print, withIdentityCtx }: Shell): Run =>
+  ({ print, withApiVault }: Shell): Run =>
   (target: Target, { reason }: { reason: string }) =>
-    withIdentityCtx(async (ctx) => {
+    withApiVault(async (ctx) => {
       const isNew = await freeze(ctx, { target, reason, actor: OPERATOR })
       print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Already frozen: ${nameOf(target)}.`)
       if (isNew && target.scope === 'wallet') {
@@ -41,9 +41,9 @@ const runFreeze =
     })
 
 const runUnfreeze =
-  ({ print, withIdentityCtx }: Shell): Run =>
+  ({ print, withApiVault }: Shell): Run =>
   (target: Target, { reason }: { reason: string }) =>
-    withIdentityCtx(async (ctx) => {
+    withApiVault(async (ctx) => {
       const wasFrozen = await unfreeze(ctx, { target, reason, actor: OPERATOR })
       print(wasFrozen ? `Released: ${nameOf(target)}.` : `Not frozen: ${nameOf(target)}.`)
     })
@@ -80,7 +80,7 @@ const list =
   ({ json }: { json?: boolean }) =>
     withReadingCtx(async (ctx) => {
       const rows = await listFreezes(ctx.db)
-      if (json) return printJson(rows.map(({ id: _, ...row }) => rowAsJson(row)))
+      if (json) return printJson(rows.map(rowAsJson))
       for (const { scope, projectId, ownerId, walletId, network, reason, createdAt } of rows) {
         const thing = [network, walletId, ownerId, projectId].filter((each) => each !== null).join(' of project ')
         print(`${createdAt.toISOString()}  ${scope} ${thing}: ${reason}`)

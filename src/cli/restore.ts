@@ -26,7 +26,7 @@ const UNREAD = {
   not_followed: 'no worker had followed it before the backup, so it is unknown where to begin',
 } as const
 
-const checkCommand = ({ print, printJson, note, fail, withAskingIdentityCtx }: Shell): Command =>
+const checkCommand = ({ print, printJson, note, fail, withAskingVault }: Shell): Command =>
   new Command('check')
     .summary('After a restore without a journal: find what wallets have done since the backup.')
     .description(
@@ -36,7 +36,7 @@ const checkCommand = ({ print, printJson, note, fail, withAskingIdentityCtx }: S
     .option('--release', 'wait until the workers have read the blocks that are there now, and unfreeze these wallets')
     .option('--json', 'print a JSON object')
     .action(({ release, json }: { release?: boolean; json?: boolean }) =>
-      withAskingIdentityCtx(async (ctx) => {
+      withAskingVault(async (ctx) => {
         if (release) {
           const released = await releaseChecked(ctx, { actor: OPERATOR })
           if (json) return printJson({ released })

@@ -87,6 +87,10 @@ export const createShell = (surroundings: Surroundings) => {
     withAskingIdentityCtx: runIn(variables, async () => (await largeContexts()).createAskingIdentityCtx),
     /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, with which its audit rows are authenticated. */
     withIdentityCtx: runIn(variables, async () => (await contexts()).createIdentityCtx),
+    /** Runs a command that asks the vault what an API may ask, and reads the database. */
+    withApiVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createApiVaultCtx),
+    /** The same, and it asks nodes. */
+    withAskingVault: runIn(variables, async () => (await largeContexts()).createAskingVaultCtx),
     /** Runs a command that asks the vault, and reads the database. */
     withVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createVaultCtx),
     /** Runs a command with keys of which the identity key is not the database's, and the vault. */

@@ -133,6 +133,12 @@ const nameOf = (target: Target): string => {
   }
 }
 
+/** @throws unavailable */
+const freezerOf = ({ db, vault }: ConsoleCtx) => {
+  if (vault === null) throw new AppError('unavailable', 'Only a vault freezes: set VAULT_SOCKET for the console, too.')
+  return { db, vault }
+}
+
 const freezing = (fields: Fields, ctx: ConsoleCtx): Prepared => {
   const target = targetIn(ctx, fields)
   const ofWallet =
@@ -151,7 +157,7 @@ const freezing = (fields: Fields, ctx: ConsoleCtx): Prepared => {
     fields: fieldsOfTarget(target),
     back: '/freezes',
     run: async (on, { actor, reason }) =>
-      (await freeze(on, { target, reason, actor }))
+      (await freeze(freezerOf(on), { target, reason, actor }))
         ? `Frozen: ${nameOf(target)}.`
         : `It was already frozen: ${nameOf(target)}.`,
   }
@@ -169,7 +175,7 @@ const unfreezing = (fields: Fields, ctx: ConsoleCtx): Prepared => {
     fields: fieldsOfTarget(target),
     back: '/freezes',
     run: async (on, { actor, reason }) =>
-      (await unfreeze(on, { target, reason, actor }))
+      (await unfreeze(freezerOf(on), { target, reason, actor }))
         ? `Released: ${nameOf(target)}.`
         : `It was not frozen: ${nameOf(target)}.`,
   }

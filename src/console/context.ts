@@ -20,7 +20,7 @@ const EXAMINE_INTERVAL_MS = 10_000
 export type OperatingCtx = AskingCtx & IdentityCtx & Pick<Ctx, 'securityEvents'>
 
 export type ConsoleCtx = OperatingCtx & {
-  /** null if no vault is configured: then policies are not listed. */
+  /** null if no vault is configured: then policies are not listed, and nothing can be frozen. */
   readonly vault: Vault | null
   readonly nodes: ReturnType<typeof createNodeWatch>
   readonly auditCheck: ReturnType<typeof createAuditCheck>

@@ -17,6 +17,7 @@ import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
 import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
+import { createFreezes, type Freezes } from './wallets/freezes.ts'
 
 const READ_TOGETHER_MAX = 500
 /** The longest request: its node may keep it waiting between opening and signing. */
@@ -43,6 +44,8 @@ export type CustodyCtx = {
   readonly now: () => Date
   /** What must survive the loss of the database. */
   readonly journal: Journal
+  /** What operators have frozen. */
+  readonly freezes: Freezes
   /** Counts the wrong PINs of each owner. */
   readonly guesses: Guesses
   /** Limits the guesses at PINs. */
@@ -112,6 +115,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     refusals: createRefusals({ ...settings, audit }),
     journal,
     now: settings.now,
+    freezes: createFreezes({ db, deploymentKey, journal }),
     guesses,
     guard: createGuard({ guesses, argon2, pinLimits: createPinLimits({ ...settings, ...limits }) }),
     secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),

@@ -16,6 +16,7 @@ import {
   readDeploymentKey,
   readNetworks,
 } from '../../db/queries/custody/deployment.ts'
+import { NETWORKS_LIST } from '../../db/queries/freezes.ts'
 import { readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
 import type { Environment } from '../../db/words.ts'
 import { NotReadyYet } from '../errors.ts'
@@ -23,6 +24,7 @@ import { type DeploymentKey, newDeploymentKey, openDeploymentKey } from './root/
 import type { RootKey } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
 import { EnvelopeError } from './sealing/envelope.ts'
+import { firstFreezeList } from './wallets/freezes.ts'
 
 export type { DeploymentKey }
 
@@ -127,7 +129,9 @@ export const bindDeployment = async (input: OfVault): Promise<DeploymentKey> => 
   const { db, environment, rootKey } = input
   const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
   if ((await readDeployment(db)) === null) {
-    await insertDeployment(db, { environment, rootKeyId: rootKey.id, wrapped: await newDeploymentKey(rootKey) })
+    const wrapped = await newDeploymentKey(rootKey)
+    const freezes = firstFreezeList(await openDeploymentKey(rootKey, wrapped), NETWORKS_LIST)
+    await insertDeployment(db, { environment, rootKeyId: rootKey.id, wrapped, freezes })
   }
   const row = await requireEnvironment(input)
   const ids = held.map(({ id }) => id)

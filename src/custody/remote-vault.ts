@@ -67,6 +67,7 @@ const apiOf = (client: Client): Vault => ({
   removeUserSecret: (input) => client.ask(of.removeUserSecret, input),
   userSecrets: (input) => client.ask(of.userSecrets, input),
   changeDeveloperSecret: (input) => client.ask(of.changeDeveloperSecret, input),
+  changeFreezes: (input) => client.ask(of.changeFreezes, input),
   status: () => client.ask(of.status, {}),
   unrevokedPolicies: (input) => client.ask(of.unrevokedPolicies, input),
   policyRoom: (input) => client.ask(of.policyRoom, input),

@@ -144,6 +144,7 @@ const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>
   removeUserSecret: serve(METHODS.removeUserSecret, vault.removeUserSecret),
   userSecrets: serve(METHODS.userSecrets, vault.userSecrets),
   changeDeveloperSecret: serve(METHODS.changeDeveloperSecret, vault.changeDeveloperSecret),
+  changeFreezes: serve(METHODS.changeFreezes, vault.changeFreezes),
   status: serve(METHODS.status, vault.status),
   unrevokedPolicies: serve(METHODS.unrevokedPolicies, vault.unrevokedPolicies),
   policyRoom: serve(METHODS.policyRoom, vault.policyRoom),

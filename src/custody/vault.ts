@@ -29,6 +29,7 @@ import { rotateRootKey } from './rotation/rotate-root.ts'
 import { UnfitVault } from './unfit-vault.ts'
 import { forgedRows } from './verify-rows.ts'
 import { changeDelegates, listDelegates } from './wallets/delegates.ts'
+import { changeFreezes } from './wallets/freezes.ts'
 import { exportKeyring } from './wallets/keyring.ts'
 import { newWallet } from './wallets/new-wallet.ts'
 import { openKeyByPolicy, openPolicies } from './wallets/policy-key.ts'
@@ -137,6 +138,11 @@ const changingOf = (ctx: CustodyCtx) => {
     /** Removes a recovery code or a passkey. Needs another credential of the owner than the removed one. */
     removeUserSecret: bind(removeUserSecret),
     changeDeveloperSecret: bind(changeDeveloperSecret),
+    /**
+     * Freezes a project, an owner, a wallet or a network, or ends that. Needs no credential: the console and the command line of an API
+     * do it. @returns whether there was anything to change.
+     */
+    changeFreezes: bind(changeFreezes),
   }
 }
 

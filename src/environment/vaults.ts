@@ -83,6 +83,10 @@ export const withVault = async <AnyVault, Base extends ReadingCtx>(
   }
 }
 
+/** For commands that ask what an API may ask, and read the database. */
+export const createApiVaultCtx = (input: Process): Promise<ReadingCtx & { readonly vault: Vault }> =>
+  withVault(openVaults(input), () => createReadingCtx(input))
+
 /** For an operator's commands that ask the vault, and read the database. */
 export const createVaultCtx = (input: Process): Promise<ReadingCtx & { readonly vault: OperatorVault }> =>
   withVault(openVaultsAsOperator(input), () => createReadingCtx(input))

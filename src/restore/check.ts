@@ -13,12 +13,12 @@ import { findWalletById, type WalletRow } from '../../db/queries/wallets.ts'
 import { CURSOR_PURPOSES, type Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
-import type { IdentityCtx } from '../environment/contexts.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { freeze, unfreeze } from '../freezes/freeze.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 
-type CheckCtx = Pick<IdentityCtx, 'db' | 'audit'> & { readonly chains: Chains }
+type CheckCtx = Pick<Ctx, 'db' | 'vault'> & { readonly chains: Chains }
 
 /** A transaction that the chain has and the database does not. */
 type UnknownTransaction = {

@@ -29,7 +29,7 @@ beforeEach(async () => {
   await audit.audit.commit(audit.act(one, { action: 'wallet_created', ...wallet }))
   for (let use = 0; use < 4; use += 1) await audit.audit.commit(audit.act(one, wallet))
   await audit.audit.commit(audit.act(one, { ...wallet, details: { policy: 'p', policy_uses: '1' } }))
-  await audit.apiAudit.commit({ ...audit.act(one), action: 'frozen' })
+  await audit.apiAudit.commit({ ...audit.act(one), action: 'token_list_imported' })
   await audit.audit.commit(audit.act(one, { action: 'message_signed', ...wallet }))
   await audit.audit.commit(audit.act(other, wallet), audit.act(other, wallet), audit.act(other, wallet))
   await audit.chain()

@@ -1,6 +1,7 @@
 // What `audit verify` says of rows that the owner of the database deleted.
 
 import { expect, test } from 'bun:test'
+import { NETWORKS_LIST } from '../../db/queries/freezes.ts'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { freeze, type Target, unfreeze } from '../../src/freezes/freeze.ts'
 import { createProject } from '../../src/projects/projects.ts'
@@ -62,7 +63,7 @@ const newApiKey = async (): Promise<string> => {
 
 const frozen = async (target: Target, id: string): Promise<Deleted> => {
   await freeze(service.ctx, { target, reason: 'a test', actor })
-  return { from: ['freezes'], where: `scope = '${target.scope}'`, names: [gone('freezes', id)] }
+  return { from: ['freeze_lists'], where: `id = '${id}'`, names: [gone('freeze_lists', id, 'it is gone')] }
 }
 
 test('rows that the service itself ends or deletes are not named', async () => {
@@ -154,19 +155,12 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
     await people.as(session)('/wallets', wallet)
     return { from: ['users'], where: `id = '${session.user_id}'`, names: [gone('users', session.user_id)] }
   },
-  'the freeze of a wallet': async () => {
+  'the freezes of a project': async () => {
+    const { projectId } = service.project
     const { id: walletId } = await userWallet()
-    return frozen({ scope: 'wallet', walletId }, walletId)
+    return frozen({ scope: 'wallet', walletId }, projectId)
   },
-  'the freeze of an owner': async () => {
-    const { owner_id: ownerId } = await userWallet()
-    return frozen({ scope: 'owner', projectId: service.project.projectId, ownerId }, ownerId)
-  },
-  'the freeze of a project': async () => {
-    const { projectId } = await createProject(service.ctx, { name: 'Frozen', actor })
-    return frozen({ scope: 'project', projectId }, projectId)
-  },
-  'the freeze of a network': () => frozen({ scope: 'network', network: 'Ethereum' }, 'Ethereum'),
+  'the frozen networks': () => frozen({ scope: 'network', network: 'Ethereum' }, NETWORKS_LIST),
 }
 
 test.each(Object.entries(CASES))('%s that somebody deleted is named until it is restored', async (_, make) => {

@@ -75,7 +75,7 @@ describe('an edited row', () => {
   })
 
   test('is found if its action says that another process wrote it', async () => {
-    await audit.tamper((sql) => sql`update audit set action = 'frozen' where id = 4`)
+    await audit.tamper((sql) => sql`update audit set action = 'token_list_imported' where id = 4`)
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: link }])
   })
 
@@ -213,7 +213,13 @@ test('a row written by hand is found, chained or not', async () => {
 })
 
 describe('a row of another process', () => {
-  const act = { projectId: null, actor: 'operator', action: 'frozen', subject: 'Ethereum', details: {} } as const
+  const act = {
+    projectId: null,
+    actor: 'operator',
+    action: 'token_list_imported',
+    subject: 'Ethereum',
+    details: {},
+  } as const
   const broken = async (chain?: string) => (await audit.verifyService(chain)).broken
 
   test('is checked with the identity key and counted', async () => {
@@ -240,7 +246,7 @@ describe('a row of another process', () => {
   test('is found if it was written without the identity key: the first such row of each chain', async () => {
     for (const project_id of [audit.one, audit.one, null]) {
       await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
-        values (${project_id}, now(), 'operator', 'frozen', 'x', '{}', ${new Uint8Array(32)})`
+        values (${project_id}, now(), 'operator', 'token_list_imported', 'x', '{}', ${new Uint8Array(32)})`
     }
     expect((await broken()).map(({ chain, auditId }) => [chain, auditId])).toEqual([
       [audit.one, 9n],
@@ -260,7 +266,7 @@ describe('a row of a worker', () => {
     await audit.workerAudit.commit(...ours)
     expect(await audit.verifyService()).toEqual({ rows: 3, broken: [] })
     const forger = createApiAudit({ db: audit.api, identity: audit.sealer, now: () => audit.clock.now })
-    await forger.commit({ ...ours[1], action: 'frozen' })
+    await forger.commit({ ...ours[1], action: 'token_list_imported' })
     expect((await audit.verifyService()).broken).toMatchObject([{ chain: 'deployment', auditId: 12n }])
   })
 
@@ -323,7 +329,13 @@ describe('somebody who has the keys of an API and the database', () => {
   })
 
   test('rewrites a row of an API as it would be, and is detected at its link', async () => {
-    const act = { projectId: audit.one, actor: 'operator', action: 'unfrozen', subject: 'x', details: {} } as const
+    const act = {
+      projectId: audit.one,
+      actor: 'operator',
+      action: 'token_list_removed',
+      subject: 'x',
+      details: {},
+    } as const
     await audit.apiAudit.commit(act)
     await audit.chain()
     await audit.apiAudit.commit({ ...act, actor: 'somebody else' })

@@ -127,7 +127,7 @@ const told = await Promise.all(
 /** Acts of an operator and of an API, likewise, and one that says that a worker wrote it. */
 const acted = await Promise.all(
   sealers.flatMap((identity) =>
-    (['unfrozen', 'api_key_created', 'session_revoked', 'access_token_forged'] as const).map((action) => {
+    (['token_list_removed', 'api_key_created', 'session_revoked', 'access_token_forged'] as const).map((action) => {
       const audit = createApiAudit({ db: worker.db, identity, now: worker.now })
       return tried(() =>
         audit.commit({ projectId, actor: 'operator', action, subject: `thief ${action}`, details: {} }),

@@ -169,7 +169,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
       return (await fetch('/do/freeze', { method: 'POST', body })).status
     }, id)
     expect(status).toBe(403)
-    expect(await world.sql`select from freezes`).toHaveLength(0)
+    expect(await world.sql`select from freeze_lists where freezes <> '[]'`).toHaveLength(0)
   })
 
   test('refuse a form that is not of the session, and one of another site', async () => {
@@ -198,7 +198,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     expect(await post(own, { 'sec-fetch-site': 'same-site' })).toBe(403)
     expect(await post(own, { origin: 'https://evil.example' })).toBe(403)
     expect(await post(own, {})).toBe(403)
-    expect(await world.sql`select from freezes`).toHaveLength(0)
+    expect(await world.sql`select from freeze_lists where freezes <> '[]'`).toHaveLength(0)
     expect(await post(own, ours)).toBe(200)
     await world.cli('unfreeze', 'wallet', id)
   })
@@ -209,7 +209,8 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     await world.sql`insert into users (id, project_id, email, mac) values (gen_random_uuid(), ${projectId}, ${NASTY}, '')`
     await world.sql`insert into audit (project_id, at, actor, action, subject, details, mac)
       values (${projectId}, now(), ${NASTY}, 'frozen', ${NASTY}, ${world.sql.json({ [NASTY]: NASTY })}, '')`
-    await world.sql`insert into freezes (scope, project_id, reason) values ('project', ${projectId}, ${NASTY})`
+    const frozen = [{ scope: 'project', subject: projectId, reason: NASTY, at: '2026-01-01T00:00:00.000Z' }]
+    await world.sql`update freeze_lists set freezes = ${world.sql.json(frozen)} where id = ${projectId}`
     await world.sql`select graphile_worker.add_job('reconcile', '{"again":false}', job_key := 'nasty', run_at := now() + interval '1 day')`
     await world.sql`update graphile_worker._private_jobs set last_error = ${NASTY}, attempts = 1 where key = 'nasty'`
     const dialogs: string[] = []
@@ -232,7 +233,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     await open(operator, `/wallets?project=${projectId}`)
     expect(await textOf(operator)).toContain('Main\\u{202e}tellaw')
     expect(dialogs.filter((text) => !text.includes('status of 400'))).toEqual([])
-    await world.sql`delete from freezes`
+    await world.sql`update freeze_lists set freezes = '[]' where id = ${projectId}`
   })
 
   test('say that a project is empty, and not that a search found nothing', async () => {

@@ -124,11 +124,11 @@ describe('an audit row', () => {
 
   test('of an API is under the identity key, and of a worker under the service key', async () => {
     const [sealer, identity] = [await openTestSealer(), await openTestIdentity()]
-    const frozen = { ...act(), action: 'frozen' } as const
+    const imported = { ...act(), action: 'token_list_imported' } as const
     const lost = { ...act(), action: 'final_blocks_lost' } as const
-    await createApiAudit({ db: api, identity, now: () => NOW }).commit(frozen)
+    await createApiAudit({ db: api, identity, now: () => NOW }).commit(imported)
     await createWorkerAudit({ db: api, sealer, now: () => NOW }).commit(lost)
-    const rows = [...(await rowsOf(frozen.subject)), ...(await rowsOf(lost.subject))]
+    const rows = [...(await rowsOf(imported.subject)), ...(await rowsOf(lost.subject))]
     const verifiers = [auditVerifier(identity), auditVerifier(sealer), isAsWritten]
     expect(rows.map((row) => verifiers.map((holds) => holds(row)))).toEqual([
       [true, false, false],

@@ -10,7 +10,7 @@ import { hashAuthorization, recoverAuthorizationAddress } from 'viem/utils'
 import { type Credentials, type OperatorVault, openJournal, type WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
 import { shared } from '../support/shared.ts'
-import { ACTOR, codeOf, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
+import { ACTOR, codeOf, freezing, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
 
 const PIN = '493817'
 const secret = { developerSecret: SECRET }
@@ -145,8 +145,7 @@ describe('an authorisation', () => {
     const of = { projectId: wallet.projectId, ownerId: randomUUID(), controlMode: 'developer' } as const
     const polkadot = await custody.wallet({ ...of, credentials: secret, network: 'Polkadot' })
     expect(await codeOf(sign(polkadot, { delegate: ZERO }))).toBe('invalid_input')
-    const freeze = { scope: 'wallet', project_id: wallet.projectId, wallet_id: wallet.id, reason: 'test' }
-    await sql`insert into freezes ${sql(freeze)}`
+    await freezing(custody, wallet)
     expect(await codeOf(sign(wallet))).toBe('frozen')
   })
 })

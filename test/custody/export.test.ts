@@ -14,6 +14,7 @@ import {
   ACTOR,
   codeOf,
   EVM_MESSAGE,
+  freezing,
   hexOf,
   openCustody,
   SECRET,
@@ -183,24 +184,17 @@ describe('an export', () => {
     expect(await codeOf(exported(seed, 'secret'))).toBe(requires)
   })
 
-  test.each(['project', 'owner', 'wallet', 'network'])(
+  test.each(['project', 'owner', 'wallet', 'network'] as const)(
     'of a frozen %s is refused, and nobody is charged',
     async (scope) => {
       const of = await custody.project()
       const input = { projectId: of, ownerId: randomUUID(), network: 'Avalanche' } as const
       const wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
-      await sql`insert into freezes ${sql({
-        scope,
-        project_id: scope === 'network' ? null : of,
-        owner_id: scope === 'owner' ? wallet.ownerId : null,
-        wallet_id: scope === 'wallet' ? wallet.id : null,
-        network: scope === 'network' ? 'Avalanche' : null,
-        reason: 'test',
-      })}`
+      const release = await freezing(custody, wallet, scope)
       expect(await codeOf(exported(wallet, 'a wrong PIN'))).toBe('frozen')
       expect(await codeOf(signed(wallet, 'a wrong PIN'))).toBe('frozen')
       expect(await guesses(wallet)).toBe(0)
-      await sql`delete from freezes`
+      await release()
       expect(await codeOf(exported(wallet, 'pin'))).toBe('resolved')
     },
   )

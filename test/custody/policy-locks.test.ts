@@ -28,6 +28,7 @@ import {
   EVM_DIGEST,
   EVM_FACTS,
   EVM_PAYLOAD,
+  freezing,
   hexOf,
   newTerms,
   openCustody,
@@ -171,7 +172,7 @@ describe('a policy lock', () => {
   test('of a frozen wallet opens nothing, but can be revoked', async () => {
     const wallet = await userWallet()
     const terms = await custody.policy(wallet, both)
-    await sql`insert into freezes (scope, project_id, wallet_id, reason) values ('wallet', ${projectId}, ${wallet.id}, 'test')`
+    await freezing(custody, wallet)
     expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('frozen')
     expect(await codeOf(custody.policy(wallet, both))).toBe('frozen')
     expect(await codeOf(revoke(wallet, terms))).toBe('resolved')

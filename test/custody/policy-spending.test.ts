@@ -10,7 +10,17 @@ import { KeyClosed, type OpenPolicies, type OperatorVault, openJournal } from '.
 import { withPolicyKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
-import { ACTOR, codeOf, EVM_PAYLOAD, openCustody, SECRET, signOneBy, type TestWallet, tally } from './support.ts'
+import {
+  ACTOR,
+  codeOf,
+  EVM_PAYLOAD,
+  freezing,
+  openCustody,
+  SECRET,
+  signOneBy,
+  type TestWallet,
+  tally,
+} from './support.ts'
 
 const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }
@@ -209,9 +219,9 @@ describe('policies that were opened for one use', () => {
     expect(await codeOf(custody.vault.openPolicies({ ...wrong, credentials: pin }))).toBe('credential_required')
     using policies = await opened(of)
     expect(await codeOf(signBy(policies, another))).toBe('policy_denied')
-    await sql`insert into freezes (scope, project_id, wallet_id, reason) values ('wallet', ${projectId}, ${wallet.id}, 'test')`
+    const release = await freezing(custody, wallet)
     expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('frozen')
-    await sql`delete from freezes where wallet_id = ${wallet.id}`
+    await release()
     expect([await spent(of), await spent(another)]).toEqual([
       [0, '0', '0'],
       [0, '0', '0'],

@@ -338,6 +338,17 @@ export const whileGuessing = async <Result>(
   return promise
 }
 
+type FrozenScope = 'project' | 'owner' | 'wallet' | 'network'
+
+/** Freezes a wallet in one of the scopes. @returns what ends that. */
+export const freezing = async ({ vault }: Pick<Custody, 'vault'>, wallet: WalletRef, scope: FrozenScope = 'wallet') => {
+  const subjects = { project: wallet.projectId, owner: wallet.ownerId, wallet: wallet.id, network: wallet.network }
+  const projectId = scope === 'network' ? null : wallet.projectId
+  const of = { scope, projectId, subject: subjects[scope], reason: 'test', actor: 'operator' }
+  await vault.changeFreezes({ ...of, change: 'freeze' })
+  return () => vault.changeFreezes({ ...of, change: 'unfreeze' })
+}
+
 /** The code of the AppError that a promise is rejected with, or 'resolved'. Other errors are thrown. */
 export const codeOf = async (promise: Promise<unknown>): Promise<string> => {
   try {

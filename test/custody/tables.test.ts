@@ -103,7 +103,7 @@ const sealedKeyOf = (walletId: string) => bytesFrom(sql`select sealed from walle
 
 const whereOf = ({ id, network, controlMode }: Pick<WalletRef, 'id' | 'network' | 'controlMode'>): Where => ({
   ...{ keyring: wallet.keyringId, wallet: id, purpose: 'wallet key', row: id },
-  bound: ['network', network, 'control_mode', controlMode],
+  bound: ['network', network, 'control_mode', controlMode, 'type', 'eoa', 'owner_id', OWNER],
 })
 
 /** The seed, with keys of credentials by which these modes control it. */

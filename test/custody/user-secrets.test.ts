@@ -10,6 +10,7 @@ import { shared } from '../support/shared.ts'
 import {
   ACTOR,
   codeOf,
+  freezing,
   hexOf,
   openCustody,
   openTestGuesses,
@@ -165,11 +166,10 @@ describe('a recovery code and a passkey', () => {
   test('open nothing of a frozen owner, and none is made there', async () => {
     const wallet = await userWallet()
     const userSecret = await newCode(wallet)
-    const { ownerId } = wallet
-    await sql`insert into freezes (scope, project_id, owner_id, reason) values ('owner', ${projectId}, ${ownerId}, 'test')`
+    const release = await freezing(custody, wallet, 'owner')
     expect(await codeOf(sign(wallet, { userSecret }))).toBe('frozen')
     expect(await codeOf(newCode(wallet))).toBe('frozen')
-    await sql`delete from freezes where owner_id = ${ownerId}`
+    await release()
     expect(await codeOf(sign(wallet, { userSecret }))).toBe('resolved')
   })
 })

@@ -18,7 +18,7 @@ const SHARED = [
   'audit_chain',
   'audit_checkpoints',
   'deployment',
-  'freezes',
+  'freeze_lists',
   'networks',
   'projects',
   'throttles',
@@ -141,7 +141,6 @@ describe('the console’s role', () => {
   test('writes only what an operator does, and what lets operators in', async () => {
     expect(await allowed((table, column) => `insert into ${table} (${column}) values (default)`)).toEqual([
       'audit',
-      'freezes',
       'operator_passkeys',
       'operator_tokens',
       'throttles',
@@ -153,7 +152,7 @@ describe('the console’s role', () => {
       'webhook_deliveries',
       'webhook_endpoints',
     ])
-    expect(await allowed((table) => `delete from ${table} where false`)).toEqual(['freezes', 'operator_tokens'])
+    expect(await allowed((table) => `delete from ${table} where false`)).toEqual(['operator_tokens'])
   })
 
   test('cannot change what a transaction does, who an operator is, or read what logs users in', async () => {

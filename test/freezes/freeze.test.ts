@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
+import { listFreezes, NETWORKS_LIST } from '../../db/queries/freezes.ts'
 import type { Network } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
@@ -12,6 +13,7 @@ import { freeze, type Target, unfreeze } from '../../src/freezes/freeze.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 
@@ -43,7 +45,15 @@ afterAll(async () => {
   await service.close()
 })
 beforeEach(async () => {
-  await sql`delete from freezes`
+  for (const { scope, projectId, ownerId, walletId, network } of await listFreezes(service.ctx.db)) {
+    const targets = {
+      project: { projectId },
+      owner: { projectId, ownerId },
+      wallet: { walletId },
+      network: { network },
+    }
+    await release({ scope, ...targets[scope] } as Target)
+  }
 })
 
 type Wallet = Awaited<ReturnType<Service['newWallet']>> & { readonly pin?: string }
@@ -296,10 +306,14 @@ describe('an operator', () => {
     }
     const rows =
       await sql`select project_id, actor, action, subject, details from audit where id > ${before?.id ?? 0} order by id`
-    const pair = (project_id: string | null, scope: string, subject: string) => [
-      { project_id, actor: 'operator', action: 'frozen', subject, details: { scope, reason: REASON } },
-      { project_id, actor: 'operator', action: 'unfrozen', subject, details: { scope, reason: 'it is over' } },
-    ]
+    const list_version = expect.stringMatching(/^[1-9][0-9]*$/)
+    const pair = (project_id: string | null, scope: string, subject: string) => {
+      const row = { project_id, actor: 'operator', subject }
+      return [
+        { ...row, action: 'frozen', details: { scope, reason: REASON, list_version } },
+        { ...row, action: 'unfrozen', details: { scope, reason: 'it is over', list_version } },
+      ]
+    }
     expect([...rows]).toEqual([
       ...pair(projectId, 'project', projectId),
       ...pair(projectId, 'owner', wallet.owner_id),
@@ -336,7 +350,96 @@ describe('an operator', () => {
       const attempt = freeze(service.ctx, { target: targetOf('wallet', wallet), reason, actor: 'operator' })
       expect(attempt).rejects.toMatchObject({ code: 'invalid_input' })
     }
-    expect(await sql`select from freezes`).toHaveLength(0)
+    expect(await listFreezes(service.ctx.db)).toEqual([])
+  })
+})
+
+describe('a list of freezes that the owner of the database changed', () => {
+  const signed = async (wallet: Wallet): Promise<string> => {
+    const { status, json } = await service.post('/transactions/sign', signBody(wallet))
+    return status === 200 ? 'signed' : json.code
+  }
+  const forged = async () => {
+    const { output } = await runCli(['audit', 'verify', '--json'], service.variables)
+    const rows: readonly { table: string; id: string; trouble: string }[] = JSON.parse(output).custody.forged
+    return rows.map(({ table, id, trouble }) => [table, id, trouble])
+  }
+  const listOf = ({ scope }: Target) => (scope === 'network' ? NETWORKS_LIST : service.project.projectId)
+
+  const forgery = () => sql`freezes = '[]', mac = sha256('forged')`
+  const EDITS: Readonly<Record<string, (id: string) => PromiseLike<unknown>>> = {
+    'has lost the freeze': (id) => sql`update freeze_lists set ${forgery()} where id = ${id}`,
+    'is gone': (id) => sql`delete from freeze_lists where id = ${id}`,
+    'has a high version': (id) => sql`update freeze_lists set version = 2147483647, ${forgery()} where id = ${id}`,
+  }
+  const cases = (['wallet', 'network'] as const).flatMap((scope) =>
+    Object.entries(EDITS).map(([name, edit]) => ({ scope, name, edit })),
+  )
+
+  test.each(cases)('and that $name opens nothing, with a frozen $scope, and is named', async ({ scope, edit }) => {
+    const [wallet, other] = [await developerWallet(), await developerWallet()]
+    const target = targetOf(scope, wallet)
+    await freezeIt(target)
+    await edit(listOf(target))
+    expect([await signed(wallet), await signed(other)]).toEqual(['internal', 'internal'])
+    await expect(release(target)).rejects.toMatchObject({ code: 'invalid_input' })
+    expect((await forged()).map(([table, id]) => [table, id])).toContainEqual(['freeze_lists', listOf(target)])
+    // A freeze works at once. What else the list had is not known, so all of it is frozen.
+    expect(await freezeIt(targetOf(scope, other))).toBe(true)
+    expect([await signed(wallet), await signed(other)]).toEqual(['frozen', 'frozen'])
+    expect(await forged()).toEqual([])
+  })
+
+  test('and that is hidden from the vault opens nothing', async () => {
+    const wallet = await developerWallet()
+    await freezeIt(targetOf('wallet', wallet))
+    await sql`alter table freeze_lists enable row level security`
+    try {
+      expect(await signed(wallet)).toBe('internal')
+    } finally {
+      await sql`alter table freeze_lists disable row level security`
+    }
+    expect(await signed(wallet)).toBe('frozen')
+  })
+
+  test('and whose writes are undone is told to the operator', async () => {
+    const wallet = await developerWallet()
+    const undo = async (when: string, body: string) => {
+      await sql.unsafe(`create or replace function undo() returns trigger security definer language plpgsql as
+        $$ begin ${body} end $$; create trigger undo ${when} update on freeze_lists for each row execute function undo()`)
+      await expect(freezeIt(targetOf('wallet', wallet))).rejects.toMatchObject({
+        code: expect.stringMatching(/busy|internal/),
+      })
+      await sql`drop trigger undo on freeze_lists`
+    }
+    await undo('before', 'return old;')
+    await undo('before', 'return null;')
+    await undo(
+      'after',
+      `if pg_trigger_depth() = 1 then update freeze_lists set freezes = old.freezes, version = old.version, mac = old.mac
+        where id = old.id; end if; return new;`,
+    )
+    expect(await freezeIt(targetOf('wallet', wallet))).toBe(true)
+    expect(await signed(wallet)).toBe('frozen')
+  })
+
+  test('and that has an earlier state is named', async () => {
+    const wallet = await developerWallet()
+    const [before] = await sql`select freezes, version, mac from freeze_lists where id = ${service.project.projectId}`
+    await freezeIt(targetOf('wallet', wallet))
+    const [now] = await sql`select freezes, version, mac from freeze_lists where id = ${service.project.projectId}`
+    const write = (row = {}) => sql`update freeze_lists set ${sql(row)} where id = ${service.project.projectId}`
+    await write(before)
+    const later = 'the audit has a later version of it'
+    expect(await forged()).toEqual([['freeze_lists', service.project.projectId, later]])
+    await write(now)
+    expect(await forged()).toEqual([])
+  })
+
+  test('none of many freezes at the same moment is lost', async () => {
+    const wallets = await Promise.all(Array.from({ length: 8 }, () => developerWallet()))
+    await Promise.all(wallets.map((wallet) => freezeIt(targetOf('wallet', wallet))))
+    for (const wallet of wallets) expect(await signed(wallet)).toBe('frozen')
   })
 })
 

@@ -298,6 +298,25 @@ const delegates = async (ground: Ground): Promise<Change> => {
   }
 }
 
+const freezes = async (ground: Ground): Promise<Change> => {
+  const [released, frozen] = await Promise.all([ofPin(ground.api), ofPin(ground.api)])
+  const idOf = async ({ address }: { readonly address: string }) =>
+    (await ground.api.get('/wallets/get-by-address', { network, address })).json.id
+  const [releasedId, frozenId] = await Promise.all([idOf(released), idOf(frozen)])
+  await succeeds(ground, 'freeze', 'wallet', releasedId, '--reason', 'a test')
+  return {
+    happen: async () => {
+      await succeeds(ground, 'unfreeze', 'wallet', releasedId)
+      await succeeds(ground, 'freeze', 'wallet', frozenId, '--reason', 'a test')
+    },
+    check: async () => {
+      const sign = async ({ address }: { readonly address: string }) =>
+        codeOf(await signMessage(ground.api, address, PIN))
+      expect([await sign(released), await sign(frozen)]).toEqual(['done', 'frozen'])
+    },
+  }
+}
+
 /** The wallets that are made after it are sealed under another key of the project than those before. */
 const projectKey = async (ground: Ground): Promise<Change> => {
   const { projectId } = ground.api.project
@@ -349,6 +368,7 @@ export const prepareChanges = async (ground: Ground): Promise<Change> => {
     recoveryCodes,
     sharedControl,
     delegates,
+    freezes,
     projectKey,
     policies,
     approvals,

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { appendFile, readFile } from 'node:fs/promises'
+import { freeze, unfreeze } from '../../src/freezes/freeze.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong } from '../support/long.ts'
@@ -98,6 +99,23 @@ describe.each([
   ['after its journal was compacted', compactJournal],
   ...(isLong ? [['after it was restarted', restartVault] as const] : []),
 ] as const)('%s', (_, between) => {
+  test('an earlier list of freezes ends no freeze', async () => {
+    const wallet = await newWallet()
+    const where = { column: 'id', value: service.project.projectId }
+    const putBack = await remember('freeze_lists', where)
+    const frozen = { target: { scope: 'wallet', walletId: wallet.id }, reason: 'a test', actor: 'operator' } as const
+    await freeze(service.ctx, frozen)
+    const asAfter = await remember('freeze_lists', where)
+    await marked()
+    await putBack()
+    await between()
+    expect(await signMessage(wallet, PIN)).toBe('internal')
+    await asAfter()
+    expect(await signMessage(wallet, PIN)).toBe('frozen')
+    await unfreeze(service.ctx, frozen)
+    expect(await signMessage(wallet, PIN)).toBe('done')
+  })
+
   test('an earlier count of wrong PINs gives no guess back', async () => {
     const wallet = await newWallet()
     expect(await signMessage(wallet, PIN)).toBe('done')

@@ -350,14 +350,14 @@ describe('with full control of the API process an audit row', () => {
   )
 
   test('of its own kind is valid, but not with an action of the vault', async () => {
-    const act = { actor: 'operator', action: 'frozen', subject: 'x', details: {} } as const
+    const act = { actor: 'operator', action: 'token_list_imported', subject: 'x', details: {} } as const
     const { projectId: chain } = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
     await service.ctx.audit.commit({ ...act, projectId: chain })
     const verified = async () => (await service.ctx.vault.verifyAudit({ chain, heads: [] })).broken.length
     expect(await verified()).toBe(0)
     await sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`
-      await tx`update audit set action = 'wallet_created' where project_id = ${chain} and action = 'frozen'`
+      await tx`update audit set action = 'wallet_created' where project_id = ${chain} and action = 'token_list_imported'`
     })
     expect(await verified()).toBe(1)
   })

@@ -19,6 +19,7 @@ import {
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { ContractWallets } from '../../src/chains/contract-wallets.ts'
+import { freeze, unfreeze } from '../../src/freezes/freeze.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -323,10 +324,10 @@ describe('the wallet', () => {
 
   test('that is frozen signs nothing, and no PIN guess is charged', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon', pin: PIN })
-    const { projectId } = service.project
-    await sql`insert into freezes ${sql({ scope: 'wallet', project_id: projectId, wallet_id: wallet.id, reason: 'test' })}`
+    const frozen = { target: { scope: 'wallet', walletId: wallet.id }, reason: 'test', actor: 'operator' } as const
+    await freeze(service.ctx, frozen)
     expect(told(await sign(wallet, { user_pin: '000000' }))).toEqual({ status: 403, code: 'frozen' })
-    await sql`delete from freezes`
+    await unfreeze(service.ctx, frozen)
     expect((await sign(wallet, pin)).status).toBe(200)
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
   })

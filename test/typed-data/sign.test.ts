@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Hex, hashTypedData, verifyTypedData } from 'viem'
+import { freeze, unfreeze } from '../../src/freezes/freeze.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { mail, permit, typesOf } from './data.ts'
@@ -257,9 +258,9 @@ describe('the credential', () => {
 
   test('opens nothing of a frozen wallet', async () => {
     const wallet = await newWallet()
-    const { projectId } = service.project
-    await sql`insert into freezes ${sql({ scope: 'wallet', project_id: projectId, wallet_id: wallet.id, reason: 'test' })}`
+    const frozen = { target: { scope: 'wallet', walletId: wallet.id }, reason: 'test', actor: 'operator' } as const
+    await freeze(service.ctx, frozen)
     expect(told(await sign(wallet, mail({})))).toEqual({ status: 403, code: 'frozen' })
-    await sql`delete from freezes`
+    await unfreeze(service.ctx, frozen)
   })
 })

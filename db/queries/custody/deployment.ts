@@ -1,6 +1,7 @@
 import { eq, isNull } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { deployment, deploymentKey, networks } from '../../schema.ts'
+import { type FreezeListRow, writeFreezeList } from '../freezes.ts'
 
 export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'createdAt'>
 
@@ -26,14 +27,20 @@ export const updateRootKey = async (tx: Tx, { rootKeyId, wrapped }: Wrapped): Pr
   await tx.update(deploymentKey).set({ wrapped })
 }
 
-/** Writes the one row and the deployment's key, unless another process was faster. */
+/** Writes the one row, the deployment's key and the list of frozen networks, unless another process was faster. */
 export const insertDeployment = (
   db: Db,
-  { environment, rootKeyId, wrapped }: Pick<DeploymentRow, 'environment'> & Wrapped,
+  {
+    environment,
+    rootKeyId,
+    wrapped,
+    freezes,
+  }: Pick<DeploymentRow, 'environment'> & Wrapped & { readonly freezes: FreezeListRow },
 ): Promise<void> =>
   db.transaction(async (tx) => {
     await tx.insert(deployment).values({ environment, rootKeyId }).onConflictDoNothing()
-    await tx.insert(deploymentKey).values({ wrapped }).onConflictDoNothing()
+    const { rowCount } = await tx.insert(deploymentKey).values({ wrapped }).onConflictDoNothing()
+    if (rowCount === 1) await writeFreezeList(tx, { ...freezes, before: null })
   })
 
 /** Both in one statement: they change together. */

@@ -75,6 +75,11 @@ const KEPT = {
     age: { grows: 'version' },
     changing: ['delegates', 'version', 'mac', 'updated_at'],
   },
+  freeze_lists: {
+    key: ['id'],
+    age: { grows: 'version' },
+    changing: ['freezes', 'version', 'mac', 'updated_at'],
+  },
 } as const satisfies Readonly<Record<string, Kept>>
 
 export type JournalTable = keyof typeof KEPT

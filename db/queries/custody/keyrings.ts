@@ -11,8 +11,8 @@ import {
   walletKeys,
   type wallets,
 } from '../../schema.ts'
-import { CONTROL_MODES, type ControlMode, type FreezeScope, type KeyringKind, type Network } from '../../words.ts'
-import { frozenScopeOf } from '../freezes.ts'
+import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../words.ts'
+import { freezeMacsOf } from '../freezes.ts'
 import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
@@ -28,12 +28,12 @@ export type WalletKeyRow = {
   readonly lock: OwnerLockRow
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
-  readonly frozen: FreezeScope | null
+  readonly freezeMacs: Uint8Array | null
 }
 
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
 
-type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey' | 'frozen'> & {
+type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey' | 'freezeMacs'> & {
   readonly lockId: string
   readonly lockSealed: Uint8Array
   readonly controlMode: ControlMode
@@ -63,13 +63,8 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
-      (select f.scope from public.freezes f
-        where (f.scope = 'project' and f.project_id = w.project_id)
-          or (f.scope = 'owner' and f.project_id = w.project_id and f.owner_id = w.owner_id)
-          or (f.scope = 'wallet' and f.project_id = w.project_id and f.wallet_id = w.id)
-          or (f.scope = 'network' and f.network = w.network)
-        order by array_position(array['project', 'owner', 'wallet', 'network'], f.scope)
-        limit 1) as frozen
+      (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
+        where f.id in ('00000000-0000-0000-0000-000000000000', w.project_id)) as "freezeMacs"
     from public.wallet_keys k
     join public.wallets w on w.id = k.wallet_id
     join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
@@ -82,7 +77,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     lock: lockOf(row),
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
-    frozen: row.frozen,
+    freezeMacs: row.freezeMacs,
   }))
 }
 
@@ -96,7 +91,7 @@ type MadeWallet = Pick<typeof walletKeys.$inferSelect, 'keyringId' | 'network' |
 
 /** What is needed to make a wallet: the owner's keys, seed and locks. */
 export type OwnerRow = {
-  readonly frozen: FreezeScope | null
+  readonly freezeMacs: Uint8Array | null
   readonly projectKeyVersion: number
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
@@ -127,7 +122,7 @@ export const readOwner = async (
     .as('newest')
   const [row] = await db
     .select({
-      frozen: frozenScopeOf({ ...input, walletId: null }),
+      freezeMacs: freezeMacsOf(input.projectId),
       projectKeyVersion: newest.version,
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
@@ -173,15 +168,15 @@ export const readOwner = async (
     .leftJoin(madeOf, eq(madeOf.id, walletKeys.keyringId))
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
-  const { frozen, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
+  const { freezeMacs, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
   const locks = { developer: developerLock, user: userLock }
   const made = row.walletKey === null || row.madeOf === null ? null : { ...row.walletKey, ...row.madeOf }
-  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks, made }
+  return { freezeMacs, projectKeyVersion, developerKey, userKey, seed, locks, made }
 }
 
 /** Everything that opens a wallet's keyring and the wallet's own key: the sealed seed, all locks, and both credentials' keys. */
 export type KeyringRow = {
-  readonly frozen: FreezeScope | null
+  readonly freezeMacs: Uint8Array | null
   readonly kind: KeyringKind
   readonly sealed: Uint8Array
   readonly walletKey: Uint8Array
@@ -197,10 +192,10 @@ export const readKeyring = async (
   db: Queryable,
   wallet: Pick<typeof wallets.$inferSelect, 'id' | 'projectId' | 'ownerId' | 'network' | 'keyringId'>,
 ): Promise<KeyringRow | null> => {
-  const { id: walletId, projectId, ownerId, network, keyringId } = wallet
+  const { id: walletId, projectId, ownerId, keyringId } = wallet
   const rows = await db
     .select({
-      frozen: frozenScopeOf({ projectId, ownerId, network, walletId }),
+      freezeMacs: freezeMacsOf(projectId),
       kind: keyrings.kind,
       sealed: keyrings.sealed,
       walletKey: walletKeys.sealed,
@@ -239,13 +234,8 @@ export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promi
     select a.place::int, k.kind, k.sealed, wk.sealed as "walletKey", l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
-      (select f.scope from public.freezes f
-        where (f.scope = 'project' and f.project_id = a.project_id)
-          or (f.scope = 'owner' and f.project_id = a.project_id and f.owner_id = a.owner_id)
-          or (f.scope = 'wallet' and f.project_id = a.project_id and f.wallet_id = a.wallet_id)
-          or (f.scope = 'network' and f.network = a.network)
-        order by array_position(array['project', 'owner', 'wallet', 'network'], f.scope)
-        limit 1) as frozen
+      (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
+        where f.id in ('00000000-0000-0000-0000-000000000000', a.project_id)) as "freezeMacs"
     from unnest(${of('id')}::uuid[], ${of('projectId')}::uuid[], ${of('ownerId')}::text[], ${of('network')}::text[],
       ${of('keyringId')}::uuid[]) with ordinality as a(wallet_id, project_id, owner_id, network, keyring_id, place)
     join public.keyrings k on k.id = a.keyring_id and k.project_id = a.project_id and k.owner_id = a.owner_id
@@ -260,9 +250,9 @@ export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promi
     if (row === undefined) return null
     const locks = own.map(lockOf)
     const of = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
-    const { frozen, kind, sealed, walletKey, developerKey } = row
+    const { freezeMacs, kind, sealed, walletKey, developerKey } = row
     const controlModes = locks.map(({ controlMode }) => controlMode)
-    const opening = { frozen, kind, sealed, walletKey, developerKey, userKey: userKeyOf(row) }
+    const opening = { freezeMacs, kind, sealed, walletKey, developerKey, userKey: userKeyOf(row) }
     return { ...opening, locks: { developer: of('developer'), user: of('user') }, controlModes }
   })
 }

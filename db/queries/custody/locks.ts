@@ -1,8 +1,7 @@
 import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { developerKeys, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
-import type { FreezeScope, Network } from '../../words.ts'
-import { frozenScopeOf } from '../freezes.ts'
+import { freezeMacsOf } from '../freezes.ts'
 import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
 
 /** A credential's key as it was read. It is replaced only if both are still the same. */
@@ -72,16 +71,15 @@ type Owner = Pick<UserKeyRow, 'projectId' | 'ownerId'>
 
 const ofOwner = (owner: Owner) => and(eq(userKeys.projectId, owner.projectId), eq(userKeys.ownerId, owner.ownerId))
 
-/** The key of a wallet's owner, and the scope in which the wallet is frozen. */
+/** The key of an owner, and the MACs of what is frozen. */
 export const readUserKey = async (
   db: Queryable,
-  wallet: Owner & { readonly id: string; readonly network: Network },
-): Promise<(UserKeyRow & { readonly frozen: FreezeScope | null }) | null> => {
-  const { id: walletId, projectId, ownerId, network } = wallet
+  owner: Owner,
+): Promise<(UserKeyRow & { readonly freezeMacs: Uint8Array | null }) | null> => {
   const [row] = await db
-    .select({ ...getTableColumns(userKeys), frozen: frozenScopeOf({ projectId, ownerId, network, walletId }) })
+    .select({ ...getTableColumns(userKeys), freezeMacs: freezeMacsOf(owner.projectId) })
     .from(userKeys)
-    .where(ofOwner(wallet))
+    .where(ofOwner(owner))
   return row ?? null
 }
 

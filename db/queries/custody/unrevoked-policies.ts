@@ -99,9 +99,9 @@ type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTo
 }
 
 /** What a policy's lock opens besides: the wallet's key, and what the developer's secret opens. */
-export type DelegatedKeyRow = Pick<WalletKeyRow, 'sealed' | 'developerKey' | 'frozen'>
+export type DelegatedKeyRow = Pick<WalletKeyRow, 'sealed' | 'developerKey' | 'freezeMacs'>
 
-type DelegatedKeyColumns = Pick<WalletKeyRow, 'developerKey' | 'frozen'> & { readonly walletKey: Uint8Array | null }
+type DelegatedKeyColumns = Pick<WalletKeyRow, 'developerKey' | 'freezeMacs'> & { readonly walletKey: Uint8Array | null }
 
 type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
   readonly policy: UnrevokedPolicy
@@ -138,11 +138,8 @@ export const openablePolicies = async (
 ): Promise<{ readonly policies: readonly OpenablePolicy[]; readonly key: DelegatedKeyRow | null }> => {
   const rows = await db.prepared<UnrevokedRow & DelegatedKeyColumns>`
     with opened as materialized (
-      select k.sealed as "walletKey", d.sealed as "developerKey", (select f.scope from public.freezes f
-        where f.project_id = w.project_id and (f.scope = 'project'
-            or f.scope = 'owner' and f.owner_id = w.owner_id or f.scope = 'wallet' and f.wallet_id = w.id)
-          or f.scope = 'network' and f.network = w.network
-        order by array_position(array['project', 'owner', 'wallet', 'network'], f.scope) limit 1) as frozen
+      select k.sealed as "walletKey", d.sealed as "developerKey", (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
+        where f.id in ('00000000-0000-0000-0000-000000000000', w.project_id)) as "freezeMacs"
       from public.wallets w join public.wallet_keys k on k.wallet_id = w.id
       left join public.developer_keys d on d.project_id = w.project_id where w.id = ${walletId})
     select p.id, p.network, p.argument_rules "argumentRules", p.expires_at::text "expiresAt",
@@ -154,9 +151,9 @@ export const openablePolicies = async (
     where p.wallet_id = ${walletId} and p.revoked_at is null
     order by p.require_approval is not null, p.created_at, p.id
     limit ${limit}`
-  const read = rows.map(({ walletKey, developerKey, frozen, ...row }) => ({
+  const read = rows.map(({ walletKey, developerKey, freezeMacs, ...row }) => ({
     policy: openableOf(row),
-    key: walletKey === null ? null : { sealed: walletKey, developerKey, frozen },
+    key: walletKey === null ? null : { sealed: walletKey, developerKey, freezeMacs },
   }))
   return { policies: read.map(({ policy }) => policy), key: read[0]?.key ?? null }
 }

@@ -14,7 +14,7 @@ import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import type { WalletRef } from '../wallets/wallet-key.ts'
 import { checkSecret, checkUser, notActivated, sealUnderPin } from './credential-keys.ts'
-import { refuseFrozen, requireCredentials } from './credentials.ts'
+import { requireCredentials } from './credentials.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
 import { rewrap } from './rewrap.ts'
@@ -45,7 +45,7 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
   const { projectId, ownerId } = wallet
   const row = await readUserKey(ctx.db, wallet)
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
-  refuseFrozen(row.frozen)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const of = { projectId, ownerId }
   // Before the row is read again: an earlier one may be there, and the new one must be newer than all.
   const versionAtLeast = ctx.journal.floorOf('user_keys', [projectId, ownerId])

@@ -23,7 +23,7 @@ import { identityOf, sealUserKeyLock } from '../sealing/hierarchy.ts'
 import type { KeyRequest } from '../wallets/wallet-key.ts'
 import { PASSKEYS_MAX, userLockFloor } from './check-user-secret.ts'
 import { checkUser } from './credential-keys.ts'
-import { refuseFrozen, requireCredentials } from './credentials.ts'
+import { requireCredentials } from './credentials.ts'
 import { RECOVERY_BYTES, recoveryCodeOf } from './recovery-code.ts'
 import { rewrap } from './rewrap.ts'
 import { readPasskeySecret } from './user-secret.ts'
@@ -33,7 +33,7 @@ const openUserKeyOf = async (ctx: CustodyCtx, { wallet, credentials, actor }: Ke
   const proof = requireCredentials({ modes: ['user'], credentials })
   const row = await readUserKey(ctx.db, wallet)
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
-  refuseFrozen(row.frozen)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const { projectId, ownerId } = wallet
   const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row })
   if (opened === null) throw new Error('a credential of the user was required')

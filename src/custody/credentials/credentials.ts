@@ -4,7 +4,7 @@
 // Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the other mode alone controls
 // the owner's keyring, creating needs both, and control of the keyring is shared from then on.
 
-import { CONTROL_MODES, type ControlMode, type FreezeScope } from '../../../db/words.ts'
+import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
 import type { SecretText } from '../sealing/bytes.ts'
 
@@ -130,8 +130,3 @@ export const modeOfOne = (credentials: Credentials): ControlMode => {
 /** The credential opens nothing. The error does not say which of two it was. */
 export const invalidSecret = (event?: SecurityEvent): AppError =>
   new AppError('INVALID_SECRET', 'The credential is wrong.', { event })
-
-/** Refuses what an operator has frozen. Call it before a credential is checked, so that no guess is charged. */
-export const refuseFrozen = (scope: FreezeScope | null): void => {
-  if (scope !== null) throw new AppError('frozen', `This ${scope} is frozen: nothing of it is signed, made or opened.`)
-}

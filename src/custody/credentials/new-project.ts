@@ -4,7 +4,9 @@
 import { randomBytes } from 'node:crypto'
 import { insertDeveloperKey, readDeveloperKey } from '../../../db/queries/custody/locks.ts'
 import { insertProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import { writeFreezeList } from '../../../db/queries/freezes.ts'
 import type { Environment } from '../../../db/words.ts'
+import { NotWritten } from '../../../db/written.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -13,6 +15,7 @@ import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
 import { seal } from '../sealing/envelope.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
+import { firstFreezeList } from '../wallets/freezes.ts'
 import { checkSecret } from './credential-keys.ts'
 import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
 
@@ -61,7 +64,8 @@ const keepInJournal = (
 ): void => {
   const where = { project_id: note.projectId }
   // Of a project that was there before, as this call may be a repetition.
-  journal.addSeen({ table: 'project_keys', where }, { table: 'developer_keys', where })
+  const freezes = { table: 'freeze_lists', where: { id: note.projectId } } as const
+  journal.addSeen({ table: 'project_keys', where }, { table: 'developer_keys', where }, freezes)
   journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
 }
 
@@ -89,6 +93,9 @@ const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making
   await changing(ctx, async (tx, wrote) => {
     await ctx.rootKeys.keepPresent(tx, rootKeyId)
     wrote(await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped }))
+    const freezes = await writeFreezeList(tx, { ...firstFreezeList(ctx.deploymentKey, projectId), before: null })
+    if (freezes === null) throw new NotWritten('freeze_lists')
+    wrote(freezes)
     if (sealed !== null) wrote(await insertDeveloperKey(tx, { projectId, sealed }))
     const details = { activated: sealed === null ? 'no' : 'yes' }
     await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details })

@@ -18,6 +18,7 @@ const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string,
   policies: ({ uses, revoked_at }) => uses === 0 && revoked_at === null,
   used_approvals: () => false,
   delegate_lists: () => false,
+  freeze_lists: ({ version }) => version === 1,
 }
 
 export type Floors = ReturnType<typeof createFloors>

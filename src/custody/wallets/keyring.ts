@@ -14,7 +14,7 @@ import { holdOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ControlMode, KeyringKind } from '../../../db/words.ts'
 import { AppError, unreachable } from '../../errors.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import { requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { keyPairOf } from '../keys/derive.ts'
 import { hexOfKey } from '../keys/imported.ts'
@@ -178,7 +178,7 @@ export const checkAllCredentials = async (
     refuseKeyringUnderPolicies(ctx, { projectId, keyringId, locks: row.locks }),
   )
   const proof = requireCredentials({ modes: controlModes, credentials })
-  refuseFrozen(row.frozen)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const of = { projectId, keyringId, kind, controlModes, sealed }
   return {

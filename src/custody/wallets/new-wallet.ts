@@ -32,7 +32,6 @@ import {
   modesForCreation,
   onlyOf,
   type Proof,
-  refuseFrozen,
   requireCredentials,
 } from '../credentials/credentials.ts'
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
@@ -232,7 +231,11 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
   const isFirst = made === null && tries === 1
   const proof = requireCredentials({ modes, credentials: isFirst ? credentials : onlyOf({ modes, credentials }) })
   if (owner.developerKey === null) throw notActivated()
-  refuseFrozen(owner.frozen)
+  await ctx.freezes.refuse({
+    wallet: { ...input, id: input.walletId },
+    actor: input.actor,
+    freezeMacs: owner.freezeMacs,
+  })
 
   const opening = { ...input, owner, importedSecret, keys }
   const { credentialKeyOf, newUserKey } = await openCredentials(ctx, { ...opening, proof })

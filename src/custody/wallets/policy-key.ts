@@ -9,7 +9,7 @@ import {
 import type { AuditAct } from '../audit.ts'
 import { mayCall } from '../call-rules.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
-import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import { requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { max, worstCostOf } from '../keys/worst-cost.ts'
 import { contractOf } from '../policy-limits.ts'
@@ -76,7 +76,7 @@ const checkedBy = async (
   const { actor, wallet } = request
   const { projectId } = wallet
   if (row === null) throw walletForged(request)
-  refuseFrozen(row.frozen)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const sealed = row.developerKey
   return { row, developerKey: await checkSecret(ctx, { projectId, actor, sealed, ...secretIn(request) }) }
 }

@@ -16,7 +16,7 @@ import { findPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import { noSuchProject, notFound } from '../../errors.ts'
 import { changing } from '../changing.ts'
 import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
-import { modeOfOne, refuseFrozen, requireConsent, requireCredentials } from '../credentials/credentials.ts'
+import { modeOfOne, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
@@ -58,7 +58,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   if (lock.version < versionAtLeast || !hasOwnAddress(wallet, ctx.chainOf(wallet.network))) throw walletForged(request)
   const proof = requireConsent({ mode, credentials })
   if (row.developerKey === null) throw notActivated()
-  refuseFrozen(row.frozen)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const made = await findPolicy(ctx.db, policyId)
   if (made !== null && !isMadeOf(made, request)) throw madeOtherwise('policy')
   if (made === null) refuseUnderPolicies(lock)

@@ -9,7 +9,7 @@ import { newestProjectKeyVersion } from '../../../db/queries/custody/project-key
 import { AppError, noSuchProject } from '../../errors.ts'
 import { changing } from '../changing.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
-import { refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import { requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { KeyRotated, repeatable } from '../repeatable.ts'
@@ -64,7 +64,7 @@ export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<
     const row = await readKeyring(ctx.db, wallet)
     const lock = row?.locks.developer
     if (!row || !lock || lock.version < versionAtLeast) throw walletForged(request)
-    refuseFrozen(row.frozen)
+    await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
     const developerKey = await checkSecret(ctx, { projectId, actor, from, sealed: row.developerKey, secret })
     developerKey.fill(0)
     if (lock.policiesOnly) return

@@ -6,7 +6,7 @@ import type { ControlMode, Network, SIGNING_ACTIONS, WalletType } from '../../..
 import { AppError } from '../../errors.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
+import { type Credentials, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import type { Note } from '../journal/records.ts'
 import { factsOf, saidOf } from '../keys/facts.ts'
@@ -78,7 +78,7 @@ const openByOwnCredential = async (
   const versionAtLeast = lockFloor(ctx, { keyringId: wallet.keyringId, mode: wallet.controlMode })
   const row = await ctx.readWalletKey(wallet.id)
   if (row === null || row.lock.version < versionAtLeast) throw walletForged({ wallet, actor })
-  refuseFrozen(row.frozen)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   refuseUnderPolicies(row.lock)
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock: row.lock, sealed: row.sealed })

@@ -1,7 +1,7 @@
 // What the fields of messages are made of, and the fields that many methods have.
 
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { CONTROL_MODES, WALLET_TYPES } from '../../../db/words.ts'
+import { CONTROL_MODES, FREEZE_SCOPES, WALLET_TYPES } from '../../../db/words.ts'
 import { Secret } from './method.ts'
 
 const closed = { additionalProperties: false } as const
@@ -15,7 +15,8 @@ export const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(T
 export const ByName = <Schema extends TSchema>(schema: Schema) => Type.Record(Type.String(), schema, closed)
 
 /** PostgreSQL takes no NUL. A statement that it refuses would fail for all who share it. */
-export const Text = Type.String({ pattern: '^[^\\u0000]*$' })
+const NO_NUL = '^[^\\u0000]*$'
+export const Text = Type.String({ pattern: NO_NUL })
 export const Id = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' })
 export const EvmAddress = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
 export const Bytes = Type.Uint8Array()
@@ -41,3 +42,13 @@ export const wallet = Fields({
 })
 
 export const keyRequest = { wallet, credentials, actor: Text }
+
+/** What `changeFreezes` takes: lists of freezes are read and written as a whole. */
+export const freezeChange = Fields({
+  change: Type.Union([Type.Literal('freeze'), Type.Literal('unfreeze')]),
+  scope: OneOf(FREEZE_SCOPES),
+  projectId: OrNull(Id),
+  subject: Type.String({ pattern: NO_NUL, maxLength: 256 }),
+  reason: Type.String({ pattern: NO_NUL, maxLength: 1_000 }),
+  actor: Text,
+})

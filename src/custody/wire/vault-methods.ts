@@ -11,6 +11,7 @@ import {
   credentials,
   EvmAddress,
   Fields,
+  freezeChange,
   Id,
   keyRequest,
   Maybe,
@@ -218,6 +219,7 @@ export const METHODS = {
     input: Fields({ projectId: Id, oldSecret: Secret, newSecret: Secret, actor: Text }),
     output: Nothing,
   }),
+  changeFreezes: method('changeFreezes', { input: freezeChange, output: Type.Boolean() }),
   status: method('status', {
     input: Fields({}),
     output: Fields({
