@@ -21,8 +21,11 @@ const UNCOUNTED: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 export type Allowance = ReturnType<typeof createAllowance>
 
-/** Each process counts its own. */
-export const createAllowance = (config: Pick<Config, 'rateLimitPerSecond' | 'trustedProxies'>) => {
+/** Each process counts its own. @param input.tokenIn the header with the token; the console's is a cookie. */
+export const createAllowance = (
+  config: Pick<Config, 'rateLimitPerSecond' | 'trustedProxies'>,
+  { tokenIn = 'authorization' }: { readonly tokenIn?: 'authorization' | 'cookie' } = {},
+) => {
   const requests = requestRate(config)
   const accepted = new LRUCache<string, true>({ max: ACCEPTED_MAX })
   const spenders = new WeakMap<Request, string>()
@@ -30,7 +33,7 @@ export const createAllowance = (config: Pick<Config, 'rateLimitPerSecond' | 'tru
   /** Headers differ in their project and issuer too, but whether a token is accepted is asked again for each request. */
   const tokenOf = ({ headers }: Request): string =>
     createHash('sha256')
-      .update(headers.get('authorization') ?? '')
+      .update(headers.get(tokenIn) ?? '')
       .digest('base64')
 
   return {

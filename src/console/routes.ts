@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type AnyElysia, Elysia } from 'elysia'
+import { type Allowance, createAllowance } from '../auth/allowance.ts'
 import { AppError } from '../errors.ts'
 import { readFormBody } from '../http/body.ts'
 import { answerOf } from '../http/failure.ts'
@@ -81,18 +82,25 @@ const redirect = (to: string, cookie?: string): Response =>
 const formOf = async (request: Request): Promise<ReadonlyMap<string, string>> =>
   withoutNul(await readFormBody(request, { maxBytes: FORM_BYTES_MAX, spend: async () => {} }))
 
+type ServedCtx = ConsoleCtx & { readonly allowance: Allowance }
+
 /** Answers a request of somebody who is logged in; others get to the login. */
 const inSession =
-  (ctx: ConsoleCtx, answer: (session: Session, request: Request) => Promise<Response>) =>
+  (ctx: ServedCtx, answer: (session: Session, request: Request) => Promise<Response>) =>
   async ({ request }: { readonly request: Request }): Promise<Response> => {
     const session = await sessionOf(ctx, request)
-    return session === null ? redirect('/login') : answer(session, request)
+    if (session === null) {
+      ctx.allowance.refuse(request)
+      return redirect('/login')
+    }
+    await ctx.allowance.accept(request)
+    return answer(session, request)
   }
 
 const shows = (session: Session, request: Request, shown: Shown): Response =>
   pageOf(framed(session, new URL(request.url).pathname, shown))
 
-const roomRoutes = (ctx: ConsoleCtx) => {
+const roomRoutes = (ctx: ServedCtx) => {
   const routes = new Elysia()
   for (const [path, room] of Object.entries(ROOMS)) {
     routes.get(
@@ -128,7 +136,7 @@ const preparedFor = (ctx: ConsoleCtx, name: string, fields: ReadonlyMap<string, 
   return prepare(fields, ctx)
 }
 
-const actionRoutes = (ctx: ConsoleCtx) =>
+const actionRoutes = (ctx: ServedCtx) =>
   new Elysia()
     .get('/do/:name', ({ request, params: { name } }) =>
       inSession(ctx, async (session) => {
@@ -148,7 +156,7 @@ const actionRoutes = (ctx: ConsoleCtx) =>
       })({ request }),
     )
 
-const loginRoutes = (ctx: ConsoleCtx) =>
+const loginRoutes = (ctx: ServedCtx) =>
   new Elysia()
     .get('/login', async ({ request }) =>
       (await sessionOf(ctx, request)) === null ? pageOf(loginPage(ctx)) : redirect('/'),
@@ -184,40 +192,45 @@ const loginRoutes = (ctx: ConsoleCtx) =>
     )
 
 /** The console; it does not listen. Each failure is a page. */
-export const consoleRoutes = (ctx: ConsoleCtx): AnyElysia =>
-  new Elysia({ normalize: false, handler: { standardHostname: false } })
-    .onRequest(({ set }) => {
-      set.headers['x-request-id'] = randomUUID()
-    })
-    // Forms are read where their sender is known.
-    .onParse(() => null)
-    .onError({ as: 'global' }, ({ error, code, request, set }) => {
-      const { status, body, event, unexpected, retryAfterSeconds } = answerOf(
-        code === 'NOT_FOUND' ? new AppError('not_found', 'There is no such page.') : error,
+export const consoleRoutes = (given: ConsoleCtx): AnyElysia => {
+  const ctx = { ...given, allowance: createAllowance(given.config, { tokenIn: 'cookie' }) }
+  return (
+    new Elysia({ normalize: false, handler: { standardHostname: false } })
+      .onRequest(async ({ request, set }) => {
+        set.headers['x-request-id'] = randomUUID()
+        await ctx.allowance.spend(request)
+      })
+      // Forms are read where their sender is known.
+      .onParse(() => null)
+      .onError({ as: 'global' }, ({ error, code, request, set }) => {
+        const { status, body, event, unexpected, retryAfterSeconds } = answerOf(
+          code === 'NOT_FOUND' ? new AppError('not_found', 'There is no such page.') : error,
+        )
+        if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
+        if (unexpected) {
+          const { pathname: path } = new URL(request.url)
+          ctx.log.error({ err: error, path, requestId: set.headers['x-request-id'] }, 'failed')
+        }
+        const sentence = 'error' in body ? body.error : 'This did not work.'
+        const page = pageOf(problemPage(sentence), status)
+        if (retryAfterSeconds !== null) page.headers.set('retry-after', String(retryAfterSeconds))
+        return page
+      })
+      .get('/healthz', () => Response.json({ status: 'ok' }))
+      .get(
+        '/console.js',
+        () =>
+          new Response(consoleScript, {
+            headers: {
+              'content-type': 'text/javascript; charset=utf-8',
+              'cache-control': 'no-cache',
+              'x-content-type-options': 'nosniff',
+            },
+          }),
       )
-      if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
-      if (unexpected) {
-        const { pathname: path } = new URL(request.url)
-        ctx.log.error({ err: error, path, requestId: set.headers['x-request-id'] }, 'failed')
-      }
-      const sentence = 'error' in body ? body.error : 'This did not work.'
-      const page = pageOf(problemPage(sentence), status)
-      if (retryAfterSeconds !== null) page.headers.set('retry-after', String(retryAfterSeconds))
-      return page
-    })
-    .get('/healthz', () => Response.json({ status: 'ok' }))
-    .get(
-      '/console.js',
-      () =>
-        new Response(consoleScript, {
-          headers: {
-            'content-type': 'text/javascript; charset=utf-8',
-            'cache-control': 'no-cache',
-            'x-content-type-options': 'nosniff',
-          },
-        }),
-    )
-    .use(styleRoutes('style.css', 'console.css'))
-    .use(loginRoutes(ctx))
-    .use(roomRoutes(ctx))
-    .use(actionRoutes(ctx))
+      .use(styleRoutes('style.css', 'console.css'))
+      .use(loginRoutes(ctx))
+      .use(roomRoutes(ctx))
+      .use(actionRoutes(ctx))
+  )
+}

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createAllowance } from '../../src/auth/allowance.ts'
 import { AppError } from '../../src/errors.ts'
+import { startConsole } from '../support/console.ts'
 import { holdTable } from '../support/locks.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -67,6 +68,20 @@ describe('an address that sends wrong tokens', () => {
     const headers = { 'x-forwarded-for': `198.51.100.${addresses}`, origin: 'https://app.example.com' }
     const calls = Array.from({ length: 3 * PER_SECOND }, () => fetch(`${service.baseUrl}${path}`, { method, headers }))
     expect((await statusesOf(calls)).filter((status) => status === 429).length).toBe(2 * PER_SECOND)
+  })
+
+  test('has the same limit for the pages of the console, with a session that it does not know', async () => {
+    const ours = await startConsole(service)
+    try {
+      const cookie = `__Host-strongroom-console=${'x'.repeat(43)}`
+      const headers = { 'x-forwarded-for': '192.0.2.3', cookie }
+      const calls = Array.from({ length: 3 * PER_SECOND }, () =>
+        fetch(`http://127.0.0.1:${ours.port}/wallets`, { headers, redirect: 'manual' }),
+      )
+      expect(await statusesOf(calls)).toEqual([...Array(PER_SECOND).fill(303), ...Array(2 * PER_SECOND).fill(429)])
+    } finally {
+      await ours.close()
+    }
   })
 
   test('does not make the process look dead', async () => {
