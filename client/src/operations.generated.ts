@@ -125,7 +125,7 @@ export const OPERATIONS: Readonly<Record<string, Operation | Readonly<Record<str
 export type Operations = {
   /** The process is alive. Checks nothing else. */
   healthz: Method<'healthz'>
-  /** The process is ready. Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, has no space left, lacks the schema of this version or belongs to another root key, or the process is about to end. */
+  /** The process is ready. Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer, can only be read, has no space left, lacks the schema of this version or belongs to another root key, or the process is about to end. */
   readyz: Method<'readyz'>
   wallets: {
     /** Create a wallet. Wallets of one `owner_id` on different networks have the same seed phrase. The first user-controlled wallet sets the PIN of its owner. A PIN that is easy to guess is refused: `pin_obvious`. */
