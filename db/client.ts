@@ -3,6 +3,7 @@ import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 import { EVENTS_CHANNEL } from './events.ts'
+import { MEANING } from './meaning.ts'
 import { type Notices, openNotices } from './notices.ts'
 import { giveBack, innerOf, ProbingPool, WritableClient } from './pool.ts'
 import { readSession, type Session as ServerSession } from './session.ts'
@@ -66,13 +67,11 @@ const KEEPALIVES = [
   '-c tcp_user_timeout=25000',
 ].join(' ')
 const KEEPALIVE_MS = 10_000
-/**
- * What a statement means, whatever `alter role` or `alter database` say: settings of a connection win. Names are looked up in
- * pg_catalog first, and in temporary tables last. A query that row-level security would filter fails.
- */
-const MEANING = '-c search_path=public,pg_temp -c row_security=off'
 /** So no process stays longer with a server that is no longer the right one, for whatever reason. */
 const LIFETIME_SECONDS = 900
+const MEANT = Object.entries(MEANING)
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(' ')
 
 const PREPARED_CONNECTIONS = 3
 
@@ -195,7 +194,7 @@ export const ownerConfig = ({ url, applicationName, settings = '' }: Session) =>
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEPALIVE_MS,
-  options: `${KEEPALIVES} ${MEANING} ${settings}`.trim(),
+  options: `${KEEPALIVES} ${MEANT} ${settings}`.trim(),
 })
 
 /** For every session of every process; its limits are those above. */

@@ -19,7 +19,8 @@ export const JOBS_ROLE = 'strongroom_jobs'
 /** Reads the operators' views (views.sql), and no table. */
 const VIEWER_ROLE = 'strongroom_viewer'
 
-const ACCESS = Object.values(schema).filter((each) => each instanceof TableAccess)
+/** What each process may do with each table. */
+export const ACCESS = Object.values(schema).filter((each) => each instanceof TableAccess)
 
 const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
   const grant = (privileges: string | undefined, role: string) =>
@@ -208,7 +209,9 @@ create or replace trigger keep_holdings_changed after update on public.movements
   referencing old table as removed new table as added for each statement execute function public.keep_holdings();
 `
 
-const OWN_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, CONSOLE_ROLE].join(', ')
+/** The roles of processes. */
+export const PROCESS_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, CONSOLE_ROLE] as const
+const OWN_ROLES = PROCESS_ROLES.join(', ')
 
 const TABLES = `
 revoke all on all tables in schema public from ${OWN_ROLES}, ${JOBS_ROLE};

@@ -119,6 +119,7 @@ export const VAULT_EVENTS = [
   'user_secret_forged',
   'wrong_developer_secret',
   'wrong_secrets_spent',
+  'catalogue_changed',
 ] as const
 export type VaultEventKind = (typeof VAULT_EVENTS)[number]
 

@@ -1,14 +1,20 @@
 // What `audit verify` and the console check, and how they say it.
 
+import { catalogueDifferences, type Difference } from '../../db/catalogue.ts'
 import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
 import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
 import type { IdentityCtx, ReadingCtx } from '../environment/contexts.ts'
+import { sentenceOf } from '../environment/failure.ts'
 import { type ArchiveCheck, verifyArchive } from './archive.ts'
 import { type Callers, verifyCallers } from './verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'
 
 /** Each is null if it was not checked. */
 export type Verified = {
+  /** What of the database's catalogue is not what the migrations make: it could show other rows than there are. */
+  readonly catalogue: readonly Difference[]
+  /** Why nothing else could be checked, where the catalogue differs. */
+  readonly failure: string | null
   /** What the vault says of the chains, and of the rows in them that vaults have written. */
   readonly chains: Verification | null
   /** The rows of the audit that others have written. */
@@ -27,8 +33,10 @@ export const brokenOf = ({ chains, service, archive }: Verified): readonly Broke
 ]
 
 export const isIntact = (verified: Verified): boolean => {
-  const { callers, custody } = verified
-  return [brokenOf(verified), callers?.forged ?? [], custody?.forged ?? []].every((rows) => rows.length === 0)
+  const { callers, custody, catalogue } = verified
+  return [catalogue, brokenOf(verified), callers?.forged ?? [], custody?.forged ?? []].every(
+    (rows) => rows.length === 0,
+  )
 }
 
 /** What a process has to check with. What is null is not checked. */
@@ -64,16 +72,32 @@ export const verifyAll = async (
 ): Promise<Verified> => {
   const { chain, heads, archive: folder, onRows } = input
   const of = { projectId: chain }
-  return {
+  const check = async () => ({
     chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => onRows.chained(rows))),
     service: keys && (await verifyServiceRows({ ...keys, db }, { chain, onProgress: onRows.service })),
     callers: keys && readsCallers ? await verifyCallers({ ...keys, db }, of) : null,
     custody: vault && (await vault.forgedRows(of)),
     archive: vault && (await checkArchive(vault, { folder, chain, heads })),
+  })
+  const catalogue = await catalogueDifferences(db)
+  try {
+    return { ...(await check()), catalogue, failure: null }
+  } catch (error) {
+    // Say at least what is known: for instance row-level security, because of which a statement fails.
+    if (catalogue.length === 0) throw error
+    return {
+      catalogue,
+      failure: sentenceOf(error),
+      chains: null,
+      service: null,
+      callers: null,
+      custody: null,
+      archive: null,
+    }
   }
 }
 
-const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
+const brokenSentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
   const where = [position === null ? [] : `position ${position}`, auditId === null ? [] : `audit row ${auditId}`]
   return `BROKEN: ${[`chain ${chain}`, ...where.flat()].join(', ')}: ${trouble}.`
 }
@@ -85,6 +109,8 @@ const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: $
 
 /** What would have to be there for a check that was left out, as whoever asked for it can provide it. */
 export type Needs = Readonly<Record<'vault' | 'callers' | 'archive', string>>
+
+type Shown = { readonly heads: boolean; readonly needs: Needs }
 
 const callerLinesOf = (callers: Callers | null, needs: Needs): readonly string[] => {
   if (callers === null)
@@ -130,13 +156,20 @@ const lastLineOf = (verified: Verified): string => {
   return `The audit holds: ${chains.rows} rows in ${chains.heads.length} chains.`
 }
 
-export const linesOf = (verified: Verified, { heads, needs }: { readonly heads: boolean; readonly needs: Needs }) => [
-  ...brokenOf(verified).map(sentenceOf),
+const checkedLinesOf = (verified: Verified, { heads, needs }: Shown): readonly string[] => [
+  ...brokenOf(verified).map(brokenSentenceOf),
   ...callerLinesOf(verified.callers, needs),
   ...custodyLinesOf(verified.custody, needs),
   ...serviceLinesOf(verified.service),
   ...(heads ? (verified.chains?.heads ?? []) : []),
   ...archiveLinesOf(verified.archive, needs),
   ...chainLinesOf(verified.chains, needs),
+]
+
+export const linesOf = (verified: Verified, shown: Shown): readonly string[] => [
+  ...verified.catalogue.map(({ found }) => `CHANGED: ${found}.`),
+  ...(verified.failure === null
+    ? checkedLinesOf(verified, shown)
+    : [`Nothing else could be checked: ${verified.failure}`]),
   lastLineOf(verified),
 ]

@@ -29,9 +29,11 @@ const head = (text: string): NotedHead => {
 }
 
 const shownVerification = (verified: Verified) => {
-  const { chains, service, callers, custody, archive } = verified
+  const { catalogue, failure, chains, service, callers, custody, archive } = verified
   return {
     ok: isIntact(verified),
+    catalogue: catalogue.map(({ found }) => found),
+    failure,
     broken: brokenOf(verified).map(rowAsJson),
     chains: chains && {
       rows: Number(chains.rows),
@@ -147,7 +149,7 @@ export const auditCommands = (shell: Shell): Command => {
     )
     .option('--archive <folder>', 'also check the files of "audit archive" in this folder')
     .option('--heads', 'print the head of each intact chain, so that you can note it')
-    .option('--json', 'print { ok, broken, chains, service, callers, custody, archive }')
+    .option('--json', 'print { ok, catalogue, failure, broken, chains, service, callers, custody, archive }')
     .action(verify(shell))
   command
     .command('list')

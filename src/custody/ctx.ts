@@ -6,6 +6,7 @@ import { type KeyringRow, readKeyrings, readWalletKeys, type WalletKeyRow } from
 import type { Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
 import { type Audit, createCustodyAudit } from './audit.ts'
+import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
 import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
@@ -42,6 +43,8 @@ export type CustodyCtx = {
   /** Records refusals in the audit. */
   readonly refusals: Refusals
   readonly now: () => Date
+  /** Whether the database means what its migrations say. */
+  readonly catalogue: Catalogue
   /** What must survive the loss of the database. */
   readonly journal: Journal
   /** What operators have frozen. */
@@ -102,6 +105,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     journal.add({ audit: rows.map(auditJson) })
   }
   const audit = createCustodyAudit({ ...settings, onCommitted })
+  const refusals = createRefusals({ ...settings, audit })
   return {
     db,
     environment,
@@ -112,7 +116,8 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     projectKeys,
     audit,
     keptAudit,
-    refusals: createRefusals({ ...settings, audit }),
+    refusals,
+    catalogue: createCatalogue({ ...settings, refusals }),
     journal,
     now: settings.now,
     freezes: createFreezes({ db, deploymentKey, journal }),

@@ -104,12 +104,14 @@ const readingOf = (ctx: CustodyCtx) => {
     planArchive: (input: Parameters<typeof planArchive>[1]) => planArchive(ctx, input),
     archiveLines: (input: Parameters<typeof archiveLines>[1]) => archiveLines(ctx, input),
     auditCheckpoints: () => auditCheckpoints(ctx),
+    /** Compares the catalogue of the database with that of the migrations. While it differs, nothing opens a key. */
+    lookAtCatalogue: ctx.catalogue.look,
   }
 }
 
 /**
- * Makes the methods of a vault. They do nothing while the database lacks what the journal has, answer only when the journal has the
- * changes, and refuse only when the refusal is in the audit.
+ * Makes the methods of a vault. They do nothing while the database lacks what the journal has, or while its catalogue differs, answer
+ * only when the journal has the changes, and refuse only when the refusal is in the audit.
  */
 const binding =
   (ctx: CustodyCtx) =>
@@ -117,7 +119,10 @@ const binding =
   async (...input: Input): Promise<Output> => {
     ctx.keptAudit.require()
     await ctx.journal.requireSame()
-    const output = await ctx.refusals.recording(() => work(ctx, ...input))
+    const output = await ctx.refusals.recording(() => {
+      ctx.catalogue.requireSame()
+      return work(ctx, ...input)
+    })
     await ctx.journal.sync()
     return output
   }
@@ -250,7 +255,7 @@ export const createVault = (settings: CustodySettings) => {
 }
 
 /** The methods for an operator. */
-export type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals'>
+export type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals' | 'lookAtCatalogue'>
 
 /** The methods for an API. */
 export type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>

@@ -1,5 +1,6 @@
 // How PostgreSQL is: its version and settings, what our user may do there, the schema, connections, space and clock.
 
+import { catalogueDifferences } from '../../db/catalogue.ts'
 import type { Db } from '../../db/client.ts'
 import { readConnections } from '../../db/queries/connections.ts'
 import { readClockMs, readServer } from '../../db/queries/doctor.ts'
@@ -32,6 +33,24 @@ const ofSchema = async ({ db }: Checked): Promise<readonly Finding[]> => {
   return [failed(`it lacks ${found}`, 'Run "bun run cli db migrate" with this version.')]
 }
 
+const NAMED_MAX = 10
+
+const ofCatalogue = async ({ db }: Checked): Promise<readonly Finding[]> => {
+  const { ok, failed } = findingsOf('database catalogue')
+  const differences = await catalogueDifferences(db)
+  if (differences.length === 0) return [ok('it is what the migrations make')]
+  const named = differences
+    .slice(0, NAMED_MAX)
+    .map(({ found, concernsVault }) =>
+      failed(
+        found,
+        `${concernsVault ? 'Vaults open no key meanwhile. ' : ''}Find out who did that, drop what was added, and run "bun run cli db migrate" ("The catalogue of the database" in docs/custody.md).`,
+      ),
+    )
+  const more = differences.length - named.length
+  return more === 0 ? named : [...named, failed(`${more} more differences`, 'Correct those above first.')]
+}
+
 const ofConnections = async ({ db }: Checked): Promise<readonly Finding[]> =>
   connectionFindings(await readConnections(db))
 
@@ -59,7 +78,7 @@ const ofClock = async ({ db }: Checked): Promise<readonly Finding[]> => {
 /** Runs each check, also if one before it failed. */
 export const checkDatabase = async (checked: Checked): Promise<readonly Finding[]> => {
   const findings: Finding[] = []
-  for (const check of [ofSession, ofServer, ofSchema, ofConnections, ofSpace, ofClock]) {
+  for (const check of [ofSession, ofServer, ofSchema, ofCatalogue, ofConnections, ofSpace, ofClock]) {
     try {
       findings.push(...(await check(checked)))
     } catch (error) {

@@ -1,9 +1,12 @@
 // What the process with the root key opens at its start: src/vault.ts, and tests that have a vault in their own process.
 
+import { clearInterval, setInterval } from 'node:timers'
 import { type Audit, createCustodyAudit } from '../custody/audit.ts'
 import { bindDeployment, type DeploymentKey } from '../custody/deployment.ts'
 import { createVault, type OperatorVault, openJournal, openRootKey, withoutJournal } from '../custody/vault.ts'
 import { bindingsOf, openChecked, type Process, type ReadingCtx } from './contexts.ts'
+
+const CATALOGUE_MS = 60_000
 
 type VaultCtx = ReadingCtx & {
   readonly vault: OperatorVault
@@ -11,6 +14,8 @@ type VaultCtx = ReadingCtx & {
   readonly deploymentKey: DeploymentKey
   /** Writes the refusals that are only counted so far. */
   readonly flushRefusals: () => Promise<void>
+  /** Looks whether the catalogue of the database is right, as the vault does by itself every minute. */
+  readonly lookAtCatalogue: () => Promise<void>
 }
 
 type Opening = Process & {
@@ -41,7 +46,7 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
   const paths = config.vaultJournals
   const key = deploymentKey.derive('journal')
   const journal = paths.length === 0 ? withoutJournal() : await openJournal({ ...ctx, paths, key, onLost })
-  const { flushRefusals, ...vault } = createVault({
+  const { flushRefusals, lookAtCatalogue, ...vault } = createVault({
     ...ctx,
     rootKey,
     nextRootKey,
@@ -51,7 +56,12 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
     journal,
     log,
   })
+  await lookAtCatalogue()
+  // Ignore a database that is away: requests report it.
+  const looking = setInterval(() => void lookAtCatalogue().catch(() => {}), CATALOGUE_MS)
+  looking.unref()
   const close: VaultCtx['close'] = async (options) => {
+    clearInterval(looking)
     try {
       await flushRefusals()
       await journal.close()
@@ -59,5 +69,5 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
       await ctx.close(options)
     }
   }
-  return { ...ctx, vault, flushRefusals, close }
+  return { ...ctx, vault, flushRefusals, lookAtCatalogue, close }
 }

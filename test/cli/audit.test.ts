@@ -135,6 +135,8 @@ describe('audit verify', () => {
     expect(json.exitCode).toBe(1)
     expect(JSON.parse(json.output)).toEqual({
       ok: false,
+      catalogue: [],
+      failure: null,
       broken: [
         {
           chain: row?.chain,
@@ -157,7 +159,16 @@ describe('audit verify', () => {
     const { exitCode, output } = await cli(['verify', '--json'], asApi)
     expect(exitCode).toBe(0)
     const checked = { service: { rows: expect.any(Number) }, callers: { rows: expect.any(Number), forged: [] } }
-    expect(JSON.parse(output)).toEqual({ ok: true, broken: [], chains: null, custody: null, archive: null, ...checked })
+    expect(JSON.parse(output)).toEqual({
+      ok: true,
+      catalogue: [],
+      failure: null,
+      broken: [],
+      chains: null,
+      custody: null,
+      archive: null,
+      ...checked,
+    })
     expect((await cli(['verify'], asApi)).output).toMatch(
       /^Rows that admit somebody, and MACs of wallets: all \d+ .*\nCounts .* not checked: .*\nAudit rows of APIs, .*: all \d+ are as they were written\.\nThe chains, the audit rows of vaults and the archive were not checked: that needs VAULT_SOCKET\.\nWhat was checked holds\.\n$/,
     )

@@ -15,7 +15,7 @@ import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import { traceOf } from '../../src/custody/keys/trace.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/custody/remote-vault.ts'
 import { serveVault } from '../../src/custody/serve-vault.ts'
-import { type createVault, type OpenKey, onlySignature, type WalletRef } from '../../src/custody/vault.ts'
+import { type OpenKey, type OperatorVault, onlySignature, type WalletRef } from '../../src/custody/vault.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import {
@@ -34,8 +34,6 @@ import {
   textOf,
 } from './support.ts'
 import { frameOf } from './wire-support.ts'
-
-type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals'>
 
 const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }

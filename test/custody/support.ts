@@ -249,7 +249,7 @@ export const openCustody = async (
       now: () => new Date(),
       ...changes,
     }
-    const { flushRefusals, ...vault } = createVault(parts)
+    const { flushRefusals, lookAtCatalogue: _, ...vault } = createVault(parts)
     flushes.push(flushRefusals)
     return { db, vault }
   }

@@ -4,6 +4,7 @@ import { TableAccess } from '../../db/access.ts'
 import { migrate } from '../../db/migrate.ts'
 import * as schema from '../../db/schema.ts'
 import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { migratedCatalogue } from './migrated-catalogue.ts'
 
 let database: TestDatabase
 let owner: Sql
@@ -73,6 +74,10 @@ describe('the schema', () => {
       await declared.end()
       await owner.unsafe(`drop database ${name}`)
     }
+  })
+
+  test('has the catalogue that processes expect: after a change run "bun run build"', async () => {
+    expect(await Bun.file('db/catalogue.generated.ts').text()).toBe(await migratedCatalogue())
   })
 
   test('can be migrated repeatedly, also by several processes at once', async () => {

@@ -80,16 +80,9 @@ test('an installation that works has no failure, and each part of it was checked
     ...new Set(findings.filter((each) => each.state === state).map(({ check }) => check)),
   ]
   expect(checked('ok')).toEqual([
-    ...[
-      'variables',
-      'PUBLIC_BASE_URL',
-      'database session',
-      'database version',
-      'database TLS',
-      'database user',
-      'database schema',
-    ],
-    ...['database connections', 'database space', 'clock', 'keys', `vault ${service.variables.VAULT_SOCKET}`],
+    ...['variables', 'PUBLIC_BASE_URL', 'database session', 'database version', 'database TLS', 'database user'],
+    ...['database schema', 'database catalogue', 'database connections', 'database space', 'clock', 'keys'],
+    `vault ${service.variables.VAULT_SOCKET}`,
     ...['workers', 'return addresses', 'node Ethereum 1 (127.0.0.1)', 'node Polkadot 1 (127.0.0.1)', 'mail'],
   ])
   // The tests' server writes to memory.

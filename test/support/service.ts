@@ -137,6 +137,8 @@ export const startService = async (
     startWorker,
     /** The vault writes the refusals that it has only counted. */
     flushRefusals: async () => vault?.flushRefusals(),
+    /** The vault looks at the catalogue of the database, as it does every minute. */
+    lookAtCatalogue: async () => vault?.lookAtCatalogue(),
     /** @param at another API process. */
     as: (who: { readonly projectId: string; readonly apiKey: string }, at = baseUrl) => clientOf(at, who, check),
     ...clientOf(baseUrl, project, check),

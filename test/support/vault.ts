@@ -21,6 +21,7 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
   return {
     vault: ctx.vault,
     flushRefusals: ctx.flushRefusals,
+    lookAtCatalogue: ctx.lookAtCatalogue,
     close: async () => {
       await listener.stop({ graceMs: 0 })
       await stopChaining()

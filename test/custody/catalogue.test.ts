@@ -1,0 +1,230 @@
+// What the owner of the database may plant in its catalogue: each is named, and the vault opens no key meanwhile.
+
+import { afterEach, describe, expect, test } from 'bun:test'
+import { catalogueDifferences } from '../../db/catalogue.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { runCli } from '../support/cli.ts'
+import { onServer } from '../support/postgres.ts'
+import { startService } from '../support/service.ts'
+import { shared } from '../support/shared.ts'
+
+const service = await shared(startService())
+const { database } = service
+const asOwner = (text: string) => onServer(database.url, (sql) => sql.unsafe(text))
+
+await asOwner(`
+  create schema ev;
+  grant usage on schema ev to public;
+  create function ev.row() returns trigger language plpgsql as 'begin return new; end';
+  create function ev.yes(anyelement) returns boolean language sql immutable as 'select true';
+  create function ev.word() returns text language sql as $$ select 'word' $$;
+  create function ev.json(public.pin_guesses) returns json language sql as $$ select '{}'::json $$;
+  create function ev.arrow(jsonb, jsonb) returns text language sql as $$ select null::text $$;
+  create function ev.login() returns event_trigger language plpgsql as 'begin end'`)
+/** One of the vault's methods that do nothing meanwhile; it needs no node. */
+const makeProject = () => createProject(service.ctx, { name: 'Another', actor: 'operator' })
+
+const refuseChange = (await asOwner(`select pg_get_functiondef('public.refuse_change'::regproc) as definition`))[0]
+  ?.definition
+
+const role = `role strongroom_test_vault in database ${database.name}`
+
+type Planted = { readonly plant: string; readonly undo: string; readonly found: string }
+
+/** What a vault refuses; `found` is how it is named. */
+const PLANTED: Readonly<Record<string, Planted>> = {
+  'a trigger': {
+    plant: 'create trigger ev before update on pin_guesses for each row execute function ev.row()',
+    undo: 'drop trigger ev on pin_guesses',
+    found: "the trigger ev on pin_guesses is none of this service's",
+  },
+  'a trigger of ours that is off': {
+    plant: 'alter table audit disable trigger append_only',
+    undo: 'alter table audit enable trigger append_only',
+    found: 'the trigger append_only on audit is not as the migrations make it',
+  },
+  'foreign keys that are off': {
+    plant: 'alter table used_approvals disable trigger all',
+    undo: 'alter table used_approvals enable trigger all',
+    found: "the trigger of a foreign key on used_approvals is none of this service's",
+  },
+  'a rule': {
+    plant: 'create rule ev as on update to policies do instead nothing',
+    undo: 'drop rule ev on policies',
+    found: "the rule ev on policies is none of this service's",
+  },
+  'a policy': {
+    plant: 'create policy ev on audit using (true)',
+    undo: 'drop policy ev on audit',
+    found: "the policy ev on audit is none of this service's",
+  },
+  'row-level security': {
+    plant: 'alter table delegate_lists enable row level security',
+    undo: 'alter table delegate_lists disable row level security',
+    found: 'the table delegate_lists is not as the migrations make it',
+  },
+  'a view in place of a table': {
+    plant: 'alter table user_key_locks rename to ev; create view user_key_locks as select * from ev',
+    undo: 'drop view user_key_locks; alter table ev rename to user_key_locks',
+    found: 'the table user_key_locks is not as the migrations make it',
+  },
+  'a table whose rows are added': {
+    plant: 'create table ev.more () inherits (public.used_approvals)',
+    undo: 'drop table ev.more',
+    found: "the inheritance ev.more from used_approvals is none of this service's",
+  },
+  'another default': {
+    plant: 'alter table owner_locks alter policies_only set default true',
+    undo: 'alter table owner_locks alter policies_only set default false',
+    found: 'the column policies_only of owner_locks is not as the migrations make it',
+  },
+  'a column that calls a function': {
+    plant: 'alter table freezes add column ev text default ev.word()',
+    undo: 'alter table freezes drop column ev',
+    found: "the column ev of freezes is none of this service's",
+  },
+  'a check that is gone': {
+    plant: 'alter table policies rename constraint policies_limits to other',
+    undo: 'alter table policies rename constraint other to policies_limits',
+    found: 'the constraint policies_limits of policies is gone',
+  },
+  'a check that calls a function': {
+    plant: 'alter table policies add constraint ev check (ev.yes(id))',
+    undo: 'alter table policies drop constraint ev',
+    found: "the constraint ev of policies is none of this service's",
+  },
+  'an index that calls a function': {
+    plant: 'create index ev_index on wallet_keys (ev.yes(wallet_id))',
+    undo: 'drop index ev_index',
+    found: "the index ev_index of wallet_keys is none of this service's",
+  },
+  'a function with more exact types': {
+    plant: `create function to_jsonb(pin_guesses) returns jsonb language sql as $$ select '{}'::jsonb $$`,
+    undo: 'drop function to_jsonb(pin_guesses)',
+    found: "the function to_jsonb(pin_guesses) is none of this service's",
+  },
+  'a function of our name': {
+    plant: `create function strongroom_drop_archived(text, text) returns int language sql as 'select 0'`,
+    undo: 'drop function strongroom_drop_archived(text, text)',
+    found: "the function strongroom_drop_archived(text, text) is none of this service's",
+  },
+  'a function of ours that does something else': {
+    plant: `create or replace function refuse_change() returns trigger language plpgsql as 'begin return null; end'`,
+    undo: refuseChange,
+    found: 'the function refuse_change() is not as the migrations make it',
+  },
+  'a function among those of the system': {
+    plant: `create function pg_catalog.now(text) returns timestamptz language sql as 'select null::timestamptz'`,
+    undo: 'drop function pg_catalog.now(text)',
+    found: "the function pg_catalog.now(text) is none of this service's",
+  },
+  'an operator': {
+    plant: 'create operator public.->> (leftarg = jsonb, rightarg = jsonb, function = ev.arrow)',
+    undo: 'drop operator public.->> (jsonb, jsonb)',
+    found: "the operator ->>(jsonb,jsonb) is none of this service's",
+  },
+  'a cast': {
+    plant: 'create cast (pin_guesses as json) with function ev.json(pin_guesses)',
+    undo: 'drop cast (pin_guesses as json)',
+    found: "the cast from pin_guesses to json is none of this service's",
+  },
+  'something that runs at each login': {
+    plant: 'create event trigger ev on login execute function ev.login()',
+    undo: 'drop event trigger ev',
+    found: "the event trigger ev is none of this service's",
+  },
+  'a setting of the role': {
+    plant: `alter ${role} set search_path = ev, pg_catalog, public`,
+    undo: `alter ${role} reset search_path`,
+    found: "the setting search_path=ev, pg_catalog, public of strongroom_test_vault is none of this service's",
+  },
+  'a setting of the database': {
+    plant: `alter database ${database.name} set strongroom.drops_archived = 'yes'`,
+    undo: `alter database ${database.name} reset strongroom.drops_archived`,
+    found: "the setting strongroom.drops_archived=yes of the database is none of this service's",
+  },
+}
+
+afterEach(async () => {
+  expect((await catalogueDifferences(service.ctx.db)).map(({ found }) => found)).toEqual([])
+})
+
+describe('the vault opens no key while the database has', () => {
+  for (const [name, { plant, undo, found }] of Object.entries(PLANTED)) {
+    test(name, async () => {
+      await asOwner(plant)
+      try {
+        expect(await catalogueDifferences(service.ctx.db)).toEqual([{ found, concernsVault: true }])
+        await service.lookAtCatalogue()
+        await expect(makeProject()).rejects.toMatchObject({
+          code: 'unavailable',
+          message: expect.stringContaining(`mislead the vault: ${found}.`),
+        })
+      } finally {
+        await asOwner(undo)
+      }
+      await service.lookAtCatalogue()
+      await makeProject()
+    })
+  }
+})
+
+test('doctor and audit verify name all of it, and the audit has it', async () => {
+  // Without a table of the schema, commands that need it do not start.
+  const { 'a view in place of a table': _, ...others } = PLANTED
+  const planted = Object.values(others)
+  for (const { plant } of planted) await asOwner(plant)
+  try {
+    const doctor = JSON.parse((await runCli(['doctor', '--json'], service.variables)).output)
+    const named = doctor.flatMap(({ check, found }: { check: string; found: string }) =>
+      check === 'database catalogue' ? [found] : [],
+    )
+    expect(named).toHaveLength(11)
+    const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
+    expect(exitCode).toBe(1)
+    for (const { found } of planted) expect(output).toContain(`CHANGED: ${found}.\n`)
+    await service.lookAtCatalogue()
+  } finally {
+    for (const { undo } of planted.toReversed()) await asOwner(undo)
+  }
+  await service.lookAtCatalogue()
+  await service.flushRefusals()
+  const security = await runCli(['audit', 'security', '--kind', 'catalogue_changed'], service.variables)
+  expect(security.output).toContain('catalogue_changed')
+})
+
+test('rows of the audit that row-level security would hide are no rows that are not there: verification fails', async () => {
+  await asOwner(`alter table audit enable row level security;
+    create policy seen on audit to strongroom_vault, strongroom_api using (current_query() not like '%details%')`)
+  try {
+    const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
+    expect({ exitCode, lines: output.trim().split('\n') }).toEqual({
+      exitCode: 1,
+      lines: [
+        'CHANGED: the table audit is not as the migrations make it.',
+        "CHANGED: the policy seen on audit is none of this service's.",
+        expect.stringContaining('Nothing else could be checked: '),
+        'The audit does not hold.',
+      ],
+    })
+  } finally {
+    await asOwner('drop policy seen on audit; alter table audit disable row level security')
+  }
+})
+
+test('what an operator may have of their own is no difference', async () => {
+  await asOwner(`
+    create schema reports;
+    create function reports.now() returns timestamptz language sql as $$ select '2001-01-01'::timestamptz $$;
+    create table public.notes (id int primary key, at timestamptz default now());
+    create view public.wallet_numbers as select count(*) from wallets;
+    create function public.note_count() returns bigint language sql as 'select count(*) from notes';
+    create index notes_wallets on wallets (name);
+    alter table wallets add column note text;
+    alter table wallets add constraint short_note check (length(note) < 100);
+    create publication replica for all tables;
+    alter ${role} set statement_timeout = '20s';
+    create function reports.ddl() returns event_trigger language plpgsql as 'begin end';
+    create event trigger reports on ddl_command_end execute function reports.ddl()`)
+  expect(await catalogueDifferences(service.ctx.db)).toEqual([])
+})
