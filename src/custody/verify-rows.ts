@@ -1,14 +1,11 @@
-import { goneCustodyRows } from '../../db/queries/custody/gone-rows.ts'
+import { findContradictions } from './contradictions.ts'
 import { forgedUserKeyLocks } from './credentials/forged-user-secrets.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import type { CustodyCtx } from './ctx.ts'
 import { forgedDelegateLists } from './wallets/delegates.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
-import { forgedWallets } from './wallets/forged-wallets.ts'
 import { forgedFreezeLists } from './wallets/freezes.ts'
-
-const GONE = 'the audit names it, and it is gone'
 
 /** A row that decides something, and that somebody else than the service has written, put back or deleted. */
 export type ForgedRow = {
@@ -25,30 +22,41 @@ type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal' | 'now' | 'freeze
 /** Forged rows of custody, and `unfinished` ones, which a stopped process can also leave. */
 export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
+const TABLES = [
+  'projects',
+  'project_keys',
+  'developer_keys',
+  'user_keys',
+  'pin_guesses',
+  'user_key_locks',
+  'policies',
+  'wallets',
+  'wallet_keys',
+  'keyrings',
+  'delegate_lists',
+] as const
+
 /**
- * Checks the rows that custody authenticates (counts of wrong PINs, locks of user keys, policies, wallets, locks of
- * keyrings, lists of delegates and of freezes), and that no row that the audit names is gone. It opens no wallet.
+ * Compares the rows of custody with the audit, and checks those that it authenticates (counts of wrong PINs, locks of user keys,
+ * policies, locks of keyrings, lists of delegates and of freezes). It opens no wallet.
  * @param input.projectId null: of all projects.
  */
 export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {
+  const contradictions = await findContradictions(parts.db, input)
   const guesses = await forgedGuesses(parts, input)
-  const userSecrets = await forgedUserKeyLocks(parts, input)
-  const policies = await forgedPolicies(parts, input)
-  const wallets = await forgedWallets(parts, input)
-  const locks = await forgedLocks(parts, input)
-  const delegates = await forgedDelegateLists(parts, input)
+  const written: Partial<Record<(typeof TABLES)[number], readonly Omit<ForgedRow, 'table'>[]>> = {
+    pin_guesses: guesses.map(({ projectId, ownerId: id, trouble }) => ({ projectId, id, trouble })),
+    user_key_locks: await forgedUserKeyLocks(parts, input),
+    policies: await forgedPolicies(parts, input),
+    keyrings: await forgedLocks(parts, input),
+    delegate_lists: await forgedDelegateLists(parts, input),
+  }
+  const ofTables = TABLES.flatMap((table) =>
+    [...contradictions(table), ...(written[table] ?? [])].map((row) => ({ table, ...row })),
+  )
   const freezes = await forgedFreezeLists(parts, input)
-  const gone = await goneCustodyRows(parts.db, input)
-  const ofWallets = (rows: typeof wallets.forged) => rows.map((wallet) => ({ table: 'wallets', ...wallet }))
-  const forged = [
-    ...guesses.map(({ projectId, ownerId: id, trouble }) => ({ table: 'pin_guesses', projectId, id, trouble })),
-    ...userSecrets.map((lock) => ({ table: 'user_key_locks', ...lock })),
-    ...policies.map((policy) => ({ table: 'policies', ...policy })),
-    ...ofWallets(wallets.forged),
-    ...locks.map((keyring) => ({ table: 'keyrings', ...keyring })),
-    ...delegates.map((list) => ({ table: 'delegate_lists', ...list })),
-    ...freezes.map((list) => ({ table: 'freeze_lists', ...list })),
-    ...gone.map((row) => ({ ...row, trouble: GONE })),
-  ]
-  return { forged, unfinished: ofWallets(wallets.unfinished) }
+  return {
+    forged: [...ofTables, ...freezes.map((row) => ({ table: 'freeze_lists', ...row }))],
+    unfinished: contradictions('unfinished').map((row) => ({ table: 'wallets', ...row })),
+  }
 }

@@ -60,6 +60,34 @@ const acts = async (subject: string, action: string) => {
   return rows.map((row) => ({ ...row }))
 }
 
+describe('`audit verify` names what somebody has set back to an earlier state, with its MAC:', () => {
+  const troubles = async ({ ownerId }: WalletRef) =>
+    (await custody.vault.forgedRows({ projectId })).forged.flatMap(({ id, table, trouble }) =>
+      id === ownerId ? [`${table}: ${trouble}`] : [],
+    )
+
+  test('a PIN that was changed', async () => {
+    const wallet = await userWallet()
+    const [before] = await sql`select salt, sealed, version from user_keys where owner_id = ${wallet.ownerId}`
+    await change(wallet)
+    expect(await troubles(wallet)).toEqual([])
+    await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${wallet.ownerId}`
+    expect(await troubles(wallet)).toEqual(['user_keys: the audit has a later state of it'])
+  })
+
+  test('a count of wrong PINs, unless the owner was unlocked since', async () => {
+    const wallet = await userWallet()
+    const [before] = await sql`
+      select fails, total, locked_until, revision, mac from pin_guesses where owner_id = ${wallet.ownerId}`
+    expect(await codeOf(sign(wallet, { userPin: NEW }))).toBe('INVALID_SECRET')
+    expect(await troubles(wallet)).toEqual([])
+    await sql`update pin_guesses set ${sql(before ?? {})} where owner_id = ${wallet.ownerId}`
+    expect(await troubles(wallet)).toEqual(['pin_guesses: the audit has more wrong PINs'])
+    await custody.vault.unlockOwner({ projectId, ownerId: wallet.ownerId, actor: ACTOR })
+    expect(await troubles(wallet)).toEqual([])
+  })
+})
+
 describe('a change of the PIN', () => {
   test('holds for all of the owner’s wallets, including imported ones, on every network and in every process', async () => {
     const ownerId = randomUUID()
@@ -304,6 +332,17 @@ describe('a change of the developer secret', () => {
     const rows = await mainnetSql`select actor, details from audit where action = 'developer_secret_changed'
       and project_id = ${of} and subject = ${of}`
     expect(rows.map((row) => ({ ...row }))).toEqual([{ actor: 'operator', details: {} }])
+  })
+
+  test('that somebody set back is named by `audit verify`', async () => {
+    const of = await mainnet.project(FIRST)
+    const [before] = await mainnetSql`select sealed, version from developer_keys where project_id = ${of}`
+    await swap(of)
+    expect((await mainnet.vault.forgedRows({ projectId: of })).forged).toEqual([])
+    await mainnetSql`update developer_keys set ${mainnetSql(before ?? {})} where project_id = ${of}`
+    expect((await mainnet.vault.forgedRows({ projectId: of })).forged).toEqual([
+      { table: 'developer_keys', projectId: of, id: of, trouble: 'the audit has a later state of it' },
+    ])
   })
 
   test('with a wrong old secret or a refused new one changes nothing', async () => {

@@ -283,6 +283,24 @@ describe('the audit tells of a use that was set back, whatever the API says of i
     expect(await troubles()).toEqual(['the audit has more uses'])
   })
 
+  test('a use after the end of its policy', async () => {
+    const { terms } = await newPolicy({})
+    const [used] = await sql`
+      select project_id, at, actor, action, subject, details, mac from audit where details->>'policy' = ${terms.id} limit 1`
+    const troubles = async () =>
+      (await custody.vault.forgedRows({ projectId })).forged.flatMap(({ id, trouble }) =>
+        id === terms.id ? [trouble] : [],
+      )
+    // As if a clock of the database had been late.
+    const details = { policy: terms.id, policy_uses: '1' }
+    const use = { ...used, action: 'transaction_signed', details }
+    await sql`update policies set uses = 2, expires_at = ${used?.at}::timestamptz + interval '1 hour' where id = ${terms.id}`
+    await sql`insert into audit ${sql({ ...use, at: new Date(used?.at.getTime() + 3_600_000) } as never)}`
+    expect(await troubles()).not.toContain('the audit has a use after its end')
+    await sql`insert into audit ${sql({ ...use, at: new Date(used?.at.getTime() + 3_640_000) } as never)}`
+    expect(await troubles()).toContain('the audit has a use after its end')
+  })
+
   test('a signature with another credential is no use of a policy that it names', async () => {
     const { wallet, terms } = await newPolicy({})
     const details = { policy: terms.id, policy_uses: '1' }

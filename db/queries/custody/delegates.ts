@@ -57,21 +57,3 @@ export const auditedListVersion = async (db: Queryable, projectId: string): Prom
     where a.action = 'delegates_changed' and a.project_id = ${projectId}::uuid`)
   return rows[0]?.version ?? 0
 }
-
-/** The lists of which the audit has a later version: they are gone, or somebody wrote back an earlier one. */
-export const setBackDelegateLists = async (
-  db: Queryable,
-  of: { readonly projectId: string | null },
-): Promise<readonly { readonly projectId: string; readonly isGone: boolean }[]> => {
-  const { rows } = await db.execute<{ readonly projectId: string; readonly isGone: boolean }>(sql`
-    with audited as (
-      select a.project_id, max((a.details->>'list_version')::int) as version from audit a
-      where a.action = 'delegates_changed' and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
-      group by a.project_id
-    )
-    select audited.project_id as "projectId", l.project_id is null as "isGone"
-    from audited left join delegate_lists l on l.project_id = audited.project_id
-    where l.project_id is null or l.version < audited.version
-    order by 1`)
-  return [...rows]
-}

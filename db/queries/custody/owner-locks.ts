@@ -60,45 +60,6 @@ export const pageOfKeyrings = (
     .orderBy(asc(keyrings.id))
     .limit(input.limit)
 
-type MissingLock = { readonly keyringId: string; readonly projectId: string; readonly controlMode: ControlMode }
-
-/** The locks that the audit names and that are gone. */
-export const missingOwnerLocks = async (db: Queryable, of: OfProject): Promise<readonly MissingLock[]> => {
-  const { rows } = await db.execute<MissingLock>(sql`
-    select distinct a.project_id as "projectId", a.details->>'keyring_id' as "keyringId", a.details->>'control_mode' as "controlMode"
-    from audit a
-    where a.action in ('wallet_created', 'wallet_imported', 'control_shared')
-      and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
-      and not exists (select from owner_locks o
-        where o.keyring_id::text = a.details->>'keyring_id' and o.control_mode = a.details->>'control_mode')
-    order by 2, 3`)
-  return [...rows]
-}
-
-type SetBackLock = Pick<MissingLock, 'keyringId' | 'projectId'> & {
-  /** By the last audit row of the lock. */
-  readonly policiesOnly: boolean
-}
-
-/** The locks that are older than the audit says. */
-export const setBackOwnerLocks = async (db: Queryable, of: OfProject): Promise<readonly SetBackLock[]> => {
-  const { rows } = await db.execute<SetBackLock>(sql`
-    with audited as (
-      select distinct on (a.details->>'lock_id') a.project_id, a.details->>'lock_id' as lock_id,
-        a.details->>'keyring_id' as keyring_id, (a.details->>'lock_version')::int as version,
-        a.action = 'put_under_policies' as policies_only
-      from audit a
-      where a.action in ('put_under_policies', 'released_from_policies')
-        and a.project_id = coalesce(${of.projectId}::uuid, a.project_id)
-      order by a.details->>'lock_id', (a.details->>'lock_version')::int desc
-    )
-    select audited.project_id as "projectId", audited.keyring_id as "keyringId", audited.policies_only as "policiesOnly"
-    from audited join owner_locks o on o.id::text = audited.lock_id
-    where o.version < audited.version
-    order by 2`)
-  return [...rows]
-}
-
 type LockState = Pick<typeof ownerLocks.$inferSelect, 'sealed' | 'policiesOnly' | 'version'>
 
 /** Replaces a lock's outer layer, with its new use. @returns null if its bytes are not `was` any more. @throws NotWritten */

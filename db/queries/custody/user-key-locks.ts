@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNotNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { userKeyLocks, userKeys } from '../../schema.ts'
 import type { UserSecretKind } from '../../words.ts'
@@ -115,38 +115,4 @@ export const pageOfUserKeyLocks = async (
     .orderBy(asc(id))
     .limit(input.limit)
   return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
-}
-
-/** How a lock differs from the audit: `earlier`: it is older, or somebody undid its removal; `later`: the audit does not have it. */
-export type ContradictedLock = UserKeyLockOf & { readonly is: 'gone' | 'earlier' | 'later' }
-
-const ofProject = (column: SQL, { projectId }: OfProject): SQL =>
-  sql`${column} = coalesce(${projectId}::uuid, ${column})`
-
-/** The locks that differ from the audit, which has a row for each of their changes. */
-export const contradictedUserKeyLocks = async (db: Queryable, of: OfProject): Promise<readonly ContradictedLock[]> => {
-  const { rows } = await db.execute<ContradictedLock>(sql`
-    with audited as (
-      select distinct on (project_id, owner_id, kind, passkey_id) * from (
-        select a.project_id, a.subject as owner_id, a.details->>'kind' as kind,
-          coalesce(a.details->>'passkey_id', '') as passkey_id, (a.details->>'lock_version')::int as version,
-          a.action = 'user_secret_added' as is_there
-        from audit a
-        where a.action in ('user_secret_added', 'user_secret_removed') and ${ofProject(sql`a.project_id`, of)}
-      ) told
-      order by project_id, owner_id, kind, passkey_id, version desc
-    ), present as (
-      select l.project_id, l.owner_id, l.kind, l.passkey_id, l.version, l.sealed is not null as is_there
-      from user_key_locks l where ${ofProject(sql`l.project_id`, of)}
-    )
-    select project_id as "projectId", owner_id as "ownerId", kind, passkey_id as "passkeyId",
-      case
-        when present.version is null then 'gone'
-        when audited.version is null or present.version > audited.version then 'later'
-        else 'earlier'
-      end as "is"
-    from audited full join present using (project_id, owner_id, kind, passkey_id)
-    where present.version is distinct from audited.version or present.is_there is distinct from audited.is_there
-    order by 1, 2, 3, 4`)
-  return [...rows]
 }

@@ -1,20 +1,9 @@
 import type { Db } from '../../../db/client.ts'
-import {
-  type ContradictedLock,
-  contradictedUserKeyLocks,
-  pageOfUserKeyLocks,
-  type UserKeyLockOf,
-} from '../../../db/queries/custody/user-key-locks.ts'
+import { pageOfUserKeyLocks, type UserKeyLockOf } from '../../../db/queries/custody/user-key-locks.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const ROWS_A_PAGE = 1_000
-
-const TROUBLES = {
-  gone: 'the audit names it, and it is gone',
-  earlier: 'the audit has a later state of it',
-  later: 'the audit does not name it',
-} as const satisfies Record<ContradictedLock['is'], string>
 
 type ForgedLock = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
@@ -29,8 +18,7 @@ export const forgedUserKeyLocks = async (
   { db, projectKeys }: { readonly db: Db; readonly projectKeys: ProjectKeys },
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedLock[]> => {
-  const contradicted = await contradictedUserKeyLocks(db, input)
-  const forged = contradicted.map(({ is, ...lock }) => named(lock, TROUBLES[is]))
+  const forged: ForgedLock[] = []
   for (let after: string | null = null; ; ) {
     const page: Awaited<ReturnType<typeof pageOfUserKeyLocks>> = await pageOfUserKeyLocks(db, {
       ...input,

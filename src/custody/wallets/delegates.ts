@@ -10,7 +10,6 @@ import {
   type DelegateListRow,
   listDelegateLists,
   readDelegateList,
-  setBackDelegateLists,
   writeDelegateList,
 } from '../../../db/queries/custody/delegates.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
@@ -148,11 +147,7 @@ export const forgedDelegateLists = async (
   parts: Parts,
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedList[]> => {
-  const forged: ForgedList[] = (await setBackDelegateLists(parts.db, input)).map(({ projectId, isGone }) => ({
-    projectId,
-    id: projectId,
-    trouble: isGone ? 'the audit names it, and it is gone' : 'the audit has a later version of it',
-  }))
+  const forged: ForgedList[] = []
   for (const row of await listDelegateLists(parts.db, input)) {
     const { projectId } = row
     if (await parts.projectKeys.isAsWritten({ row: bound(row), mac: row.mac })) continue

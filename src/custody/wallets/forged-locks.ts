@@ -1,10 +1,5 @@
 import type { Db } from '../../../db/client.ts'
-import {
-  missingOwnerLocks,
-  pageOfKeyrings,
-  pageOfOwnerLocks,
-  setBackOwnerLocks,
-} from '../../../db/queries/custody/owner-locks.ts'
+import { pageOfKeyrings, pageOfOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
@@ -34,17 +29,7 @@ export const forgedLocks = async (
   { db, projectKeys }: Parts,
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedKeyring[]> => {
-  const forged: ForgedKeyring[] = (await missingOwnerLocks(db, input)).map((lock) => ({
-    projectId: lock.projectId,
-    id: lock.keyringId,
-    trouble: `the audit names its lock of the ${lock.controlMode}, and it is gone`,
-  }))
-  for (const { projectId, keyringId: id, policiesOnly } of await setBackOwnerLocks(db, input)) {
-    const trouble = policiesOnly
-      ? 'the audit says that it was put under policies'
-      : 'the audit says that it was released from policies'
-    forged.push({ projectId, id, trouble })
-  }
+  const forged: ForgedKeyring[] = []
   for await (const { id, sealed, ...of } of allOf((page) => pageOfKeyrings(db, page), input.projectId)) {
     const identity = identityOf.seedLock({ ...of, keyringId: id })
     if (await projectKeys.isOuterAsSealed({ identity, sealed })) continue

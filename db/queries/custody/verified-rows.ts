@@ -1,0 +1,119 @@
+// What `audit verify` compares: the audit and the rows of custody, each read once, whole, as they were at one moment. The comparison is
+// made in memory (src/custody/contradictions.ts): a statement for each defect would tell whoever answers it what to hide.
+
+import { type SQL, sql } from 'drizzle-orm'
+import type { Db, Tx } from '../../client.ts'
+import type { ControlMode, UserSecretKind } from '../../words.ts'
+
+/** So few that signatures hardly wait for what is made of them. */
+const ROWS_A_FETCH = 500
+
+type OfProject = { readonly projectId: string }
+type OfOwner = OfProject & { readonly ownerId: string }
+
+/** Numbers of PostgreSQL's `bigint` are text. */
+export type VerifiedRows = {
+  readonly audit: OfProject & {
+    readonly id: string
+    readonly atMs: number
+    readonly action: string
+    readonly subject: string
+    readonly details: Readonly<Record<string, string>>
+  }
+  readonly projects: OfProject
+  readonly project_keys: OfProject & { readonly version: number }
+  readonly developer_keys: OfProject & { readonly version: number }
+  readonly user_keys: OfOwner & { readonly version: number }
+  readonly pin_guesses: OfOwner & { readonly revision: string; readonly total: number }
+  readonly user_key_locks: OfOwner & {
+    readonly kind: UserSecretKind
+    readonly passkeyId: string
+    readonly version: number
+    readonly isThere: boolean
+  }
+  readonly keyrings: OfProject & { readonly id: string }
+  readonly owner_locks: OfProject & {
+    readonly id: string
+    readonly keyringId: string
+    readonly controlMode: ControlMode
+    readonly version: number
+  }
+  readonly wallet_keys: OfProject & { readonly id: string }
+  readonly wallets: OfProject & {
+    readonly id: string
+    readonly owner: string
+    readonly network: string
+    readonly controlMode: ControlMode
+    readonly keyring: string
+    readonly type: string
+    readonly publicKey: string
+    readonly address: string
+  }
+  readonly policies: OfProject & {
+    readonly id: string
+    readonly uses: string
+    readonly isRevoked: boolean
+    readonly expiresAtMs: number | null
+  }
+  readonly used_approvals: OfProject & { readonly id: string }
+  readonly delegate_lists: OfProject & { readonly version: number }
+}
+
+const QUERIES: Readonly<Record<keyof VerifiedRows, SQL>> = {
+  audit: sql`select project_id as "projectId", id, (extract(epoch from at) * 1000)::float8 as "atMs", action, subject,
+      case jsonb_typeof(details) when 'object' then details else '{}' end as details from public.audit
+    where project_id is not null order by id`,
+  projects: sql`select id as "projectId" from public.projects`,
+  project_keys: sql`select project_id as "projectId", version from public.project_keys`,
+  developer_keys: sql`select project_id as "projectId", version from public.developer_keys`,
+  user_keys: sql`select project_id as "projectId", owner_id as "ownerId", version from public.user_keys`,
+  pin_guesses: sql`select project_id as "projectId", owner_id as "ownerId", revision, total from public.pin_guesses`,
+  user_key_locks: sql`select project_id as "projectId", owner_id as "ownerId", kind, passkey_id as "passkeyId", version,
+    sealed is not null as "isThere" from public.user_key_locks`,
+  keyrings: sql`select project_id as "projectId", id from public.keyrings`,
+  // Without a project, if somebody deleted the keyring.
+  owner_locks: sql`select k.project_id as "projectId", l.id, keyring_id as "keyringId", control_mode as "controlMode", version
+    from public.owner_locks l left join public.keyrings k on k.id = keyring_id`,
+  wallet_keys: sql`select k.project_id as "projectId", wallet_id as id
+    from public.wallet_keys w left join public.keyrings k on k.id = keyring_id`,
+  wallets: sql`select project_id as "projectId", id, owner_id as owner, network, control_mode as "controlMode", keyring_id as keyring,
+    type, encode(public_key, 'hex') as "publicKey", address from public.wallets`,
+  used_approvals: sql`select project_id as "projectId", approval_id as id from public.used_approvals`,
+  policies: sql`select project_id as "projectId", id, uses, revoked_at is not null as "isRevoked", (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs"
+    from public.policies`,
+  delegate_lists: sql`select project_id as "projectId", version from public.delegate_lists`,
+}
+
+type Table = keyof VerifiedRows
+type See = { readonly [Each in Table]: (row: VerifiedRows[Each]) => void }
+
+/** Reads a table through a cursor, so that nobody has all of its rows in memory. */
+const readTable = async <Each extends Table>(
+  tx: Tx,
+  input: { readonly table: Each; readonly projectId: string | null; readonly see: See },
+): Promise<void> => {
+  const { table, projectId, see } = input
+  const cursor = sql.identifier(`verified_${table}`)
+  await tx.execute(sql`declare ${cursor} no scroll cursor for select * from (${QUERIES[table]}) each
+    where ${projectId}::uuid is null or coalesce(each."projectId" = ${projectId}::uuid, true)`)
+  for (;;) {
+    const { rows } = await tx.execute(sql`fetch ${sql.raw(String(ROWS_A_FETCH))} from ${cursor}`)
+    for (const row of rows) see[table](row as VerifiedRows[Each])
+    if (rows.length < ROWS_A_FETCH) break
+  }
+  await tx.execute(sql`close ${cursor}`)
+}
+
+const TABLES = Object.keys(QUERIES) as Table[]
+
+/** Reads the audit, oldest first, and then the tables. @param input.projectId null: of all projects. */
+export const readVerifiedRows = (
+  db: Db,
+  input: { readonly projectId: string | null; readonly see: See },
+): Promise<void> =>
+  db.transaction(
+    async (tx) => {
+      for (const table of TABLES) await readTable(tx, { ...input, table })
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  )
