@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
+import { confirmWrites, createEnded, type Ended, type Writes } from './deciding-rows.ts'
 import { EVENTS_CHANNEL } from './events.ts'
 import { MEANING } from './meaning.ts'
 import { type Notices, openNotices } from './notices.ts'
@@ -19,6 +20,9 @@ type NoSchema = Record<string, never>
 export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> & {
   /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
   readonly afterCommit: (act: () => void) => void
+  /** What it must leave behind. */
+  readonly writes: Writes
+  readonly ended: Ended
 }
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
 export type Queryable = NodePgDatabase | Tx
@@ -32,6 +36,7 @@ export type Db = {
   readonly transaction: Transaction
   /** For the few statements of the signing path: without drizzle, and planned once per connection, not per set of values. */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
+  readonly ended: Ended
   /** Tells that there are new events, of whichever project. */
   readonly eventNotices: Pick<Notices, 'subscribe'>
   /** Whether its connections are sessions of PostgreSQL, with our settings. */
@@ -282,16 +287,19 @@ class Lanes {
 
 /** Runs `work` in a transaction on its own connection, and after the commit its `afterCommit` functions. */
 const transactionOn =
-  (pool: pg.Pool): Transaction =>
+  (pool: pg.Pool, ended: Ended): Transaction =>
   async (work, config) => {
     const lease = new Lease(await pool.connect())
     const acts: (() => void)[] = []
     let failure: unknown
     try {
-      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(
-        (tx) => work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) })),
-        config,
-      )
+      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(async (begun) => {
+        const afterCommit = (act: () => void) => void acts.push(act)
+        const tx = Object.assign(begun, { afterCommit, writes: new Map(), ended })
+        const done = await work(tx)
+        await confirmWrites(tx)
+        return done
+      }, config)
       for (const act of acts) act()
       return result
     } catch (error) {
@@ -316,18 +324,20 @@ export const openDb = (options: DbOptions): Db => {
   const settings = '-c plan_cache_mode=force_generic_plan'
   const planned = openPool({ ...options, maxConnections: PREPARED_CONNECTIONS, settings })
   const eventNotices = openNotices({ config: sessionConfig(options), channel: EVENTS_CHANNEL })
-  let ended: Promise<unknown> | null = null
+  const ended = createEnded()
+  let closed: Promise<unknown> | null = null
   return Object.assign(drizzle(new Lanes(pool) as unknown as pg.Pool), {
     prepared: preparedOn(new Lanes(planned)),
-    transaction: transactionOn(pool),
+    transaction: transactionOn(pool, ended),
+    ended,
     eventNotices,
     readSession: () => readSession(sessionConfig({ ...options, settings })),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
       // A pg pool refuses a second end().
-      ended ??= Promise.all([pool.end(), planned.end(), eventNotices.close()])
+      closed ??= Promise.all([pool.end(), planned.end(), eventNotices.close()])
       const { promise: waited, resolve } = Promise.withResolvers<void>()
       const givenUp = setTimeout(resolve, timeoutSeconds * 1000)
-      await Promise.race([ended, waited])
+      await Promise.race([closed, waited])
       clearTimeout(givenUp)
     },
   })

@@ -3,7 +3,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { getTableName } from 'drizzle-orm'
+import { PgTable } from 'drizzle-orm/pg-core'
 import { exports as entries } from '../client/package.json'
+import { TableAccess } from '../db/access.ts'
+import * as schema from '../db/schema.ts'
 import { ROOT, readSource, readSources, scriptsIn } from './support/imports.ts'
 
 const MAX_FILE_LINES = 400
@@ -110,7 +114,7 @@ describe('who may import whom', () => {
     const outside = (name: string) =>
       /^(src|db|jobs)\//.test(name) &&
       !/^src\/(http\/|(errors|config|environment\/runtime|security\/log)\.ts$)/.test(name) &&
-      !['db/words.ts', 'db/trouble.ts'].includes(name)
+      !['db/words.ts', 'db/trouble.ts', 'db/written.ts'].includes(name)
     expect(strays(outside, (path) => !path.startsWith('src/http/'))).toEqual([])
   })
 
@@ -212,6 +216,85 @@ test('there are no import cycles', () => {
   }
   for (const path of graph.keys()) visit(path, [])
   expect(cycles).toEqual([])
+})
+
+describe('a table that decides who may do something', () => {
+  /** What else an API, a command or the console writes, and why nobody gains from an undone write there. */
+  const OTHERS: Readonly<Record<string, string>> = {
+    abiItems: 'without its items an ABI names no function, and an item that stayed is named by `audit verify`',
+    attempts: 'nothing is sent without it',
+    backfills: 'history',
+    collections: 'history',
+    contractFacts: 'an API asks the node for what is not there',
+    createdTokens: 'logos',
+    eventCounters: 'events; a receiver sees a gap',
+    events: 'events; a receiver sees a gap',
+    hostedImages: 'logos',
+    idempotencyKeys: 'compared where it is written, in the round trip of a signature',
+    listedTokens: 'names of tokens',
+    metadataDocuments: 'metadata of NFTs',
+    signers: 'a row to lock',
+    throttles: 'counts without a MAC, which anybody with the database sets',
+    tokenUris: 'metadata of NFTs',
+    transactions: 'nothing is sent without it',
+    wallets: 'the vault has it before, and `audit verify` compares',
+    webhookDeliveries: 'a receiver sees a gap',
+  }
+  /** Tables of custody, and the deployment, which only its owner changes. */
+  const ELSEWHERE = ['audit', 'deployment']
+  /** Writes of other files, their number and why. */
+  const ALLOWED: readonly (readonly [write: string, times: number, why: string])[] = [
+    ['approvals.ts approvals', 1, 'a worker notes which have expired'],
+    ['key-rotation.ts emailCodes', 1, 'a key is replaced: a row that stays has a MAC of a key that no longer counts'],
+    ['key-rotation.ts nonces', 1, 'the same'],
+    ['key-rotation.ts operatorTokens', 1, 'the same'],
+    ['key-rotation.ts sessionChallenges', 1, 'the same'],
+    ['key-rotation.ts sessions', 2, 'the same'],
+    ['key-rotation.ts tokenKeys', 1, 'a row that stays is sealed with a key that no longer counts'],
+    ['logins.ts emailCodes', 1, 'a try is compared there, in one statement'],
+    ['logins.ts users', 1, 'a worker deletes those that are over'],
+    ['mails.ts mails', 6, 'a worker sends them'],
+    ['operators.ts operatorTokens', 1, 'tokens that are over'],
+    ['sessions.ts sessions', 1, 'a refresh is compared there, in prepared statements'],
+    ['token-keys.ts tokenKeys', 1, 'keys whose tokens are over'],
+    ['api-keys.ts apiKeys', 1, 'when a key was last used'],
+    ['webhook-deliveries.ts webhookEndpoints', 3, 'a worker notes how its last request ended'],
+  ]
+
+  const tables = Object.entries(schema).flatMap(([name, each]) =>
+    each instanceof PgTable ? [{ name, table: getTableName(each) }] : [],
+  )
+  const writable = Object.values(schema).flatMap((each) =>
+    each instanceof TableAccess && /insert|update|delete/.test(`${each.rights.api} ${each.rights.console}`)
+      ? [each.table]
+      : [],
+  )
+  const deciding = tables.filter(
+    ({ name, table }) => writable.includes(table) && !(name in OTHERS) && !ELSEWHERE.includes(name),
+  )
+  const queries = files.filter(({ path }) => /^db\/queries\/[a-z-]+\.ts$/.test(path))
+
+  test('is written by db/deciding-rows.ts, which looks whether it was', () => {
+    expect(deciding.length).toBeGreaterThan(15)
+    const own = queries.flatMap(({ path, text }) =>
+      deciding.flatMap(({ name, table }) => {
+        const [drizzle, raw] = [
+          `\\.(?:insert|update|delete)\\(${name}\\)`,
+          `(?:insert into|update|delete from) (?:public\\.${table}\\b|\\$\\{${name}\\})`,
+        ]
+        const times = [...text.matchAll(new RegExp(`${drizzle}|${raw}`, 'g'))].length
+        return times === 0 ? [] : [`${path.slice('db/queries/'.length)} ${name}, ${times} times`]
+      }),
+    )
+    expect(own.sort()).toEqual(ALLOWED.map(([write, times]) => `${write}, ${times} times`).sort())
+  })
+
+  test('has its writes tried on a database that undoes them', () => {
+    const text = readFileSync(join(ROOT, 'test/security/undone-writes.test.ts'), 'utf8')
+    const untried = deciding.map(({ table }) => table).filter((table) => !text.includes(`['${table}', '`))
+    expect(untried).toEqual([])
+    expect(Object.keys(OTHERS).filter((name) => !tables.some((each) => each.name === name))).toEqual([])
+  })
 })
 
 describe('what no file may contain', () => {

@@ -1,5 +1,6 @@
 import { and, asc, eq, getTableColumns, isNull, lt, or, sql } from 'drizzle-orm'
-import type { Db, Queryable } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { insertRow, updateRows } from '../deciding-rows.ts'
 import { apiKeys } from '../schema.ts'
 import type { ApiKeyScope } from '../words.ts'
 
@@ -12,10 +13,10 @@ export type ApiKeyFacts = Pick<FullRow, 'id' | 'projectId' | 'hash' | 'expiresAt
 }
 
 export const insertApiKey = async (
-  db: Queryable,
+  tx: Tx,
   input: ApiKeyFacts & { readonly name: string; readonly mac: Uint8Array },
 ): Promise<void> => {
-  await db.insert(apiKeys).values({ ...input, scopes: [...input.scopes] })
+  await insertRow(tx, apiKeys, { ...input, scopes: [...input.scopes] })
 }
 
 export type LiveApiKey = ApiKeyFacts & Pick<FullRow, 'lastUsedAt' | 'mac'>
@@ -53,11 +54,8 @@ export const findApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow |
 }
 
 /** Revokes a key and erases its MAC. @returns the key, or null if it was revoked before. */
-export const revokeApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow | null> => {
-  const [row] = await db
-    .update(apiKeys)
-    .set({ revokedAt: sql`now()`, mac: null })
-    .where(and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt)))
-    .returning(shownColumns)
+export const revokeApiKey = async (tx: Tx, id: string): Promise<ApiKeyRow | null> => {
+  const where = and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt))
+  const [row] = await updateRows(tx, apiKeys, { where, set: { revokedAt: sql`now()`, mac: null }, isFinal: true })
   return row ?? null
 }

@@ -1,6 +1,8 @@
 import { and, asc, count, desc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { insertRow, updateRows, upsertRow } from '../deciding-rows.ts'
 import { approvalDecisions, approvals, passkeys } from '../schema.ts'
+import { NotWritten } from '../written.ts'
 import { PROJECT_PASSKEY, type ProjectPasskey } from './passkeys.ts'
 import type { Page } from './wallets.ts'
 
@@ -42,11 +44,9 @@ type NewApproval = Omit<typeof approvals.$inferInsert, 'expiresAt'> & { readonly
 /** @returns the row with its end by the database's clock, in whole milliseconds, because approvers sign it so. */
 export const insertApproval = async (tx: Tx, { expiresInSeconds, ...row }: NewApproval): Promise<ApprovalRow> => {
   const expiresAt = sql`date_trunc('milliseconds', now()) + make_interval(secs => ${expiresInSeconds})`
-  const [inserted] = await tx
-    .insert(approvals)
-    .values({ ...row, expiresAt })
-    .returning(columns)
-  if (inserted === undefined) throw new Error('An approval was not inserted.')
+  await insertRow(tx, approvals, { ...row, expiresAt })
+  const inserted = await findApproval(tx, row)
+  if (inserted === null) throw new NotWritten('approvals', row)
   return inserted
 }
 
@@ -142,25 +142,23 @@ export const decisionOf = async (
 /** Writes an approver's decision. It replaces an earlier one. */
 export const writeDecision = async (tx: Tx, row: Omit<Decision, 'decidedAt'>): Promise<void> => {
   const { approvalId: _, userId: __, ...decided } = row
-  await tx
-    .insert(approvalDecisions)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [approvalDecisions.approvalId, approvalDecisions.userId],
-      set: { ...decided, decidedAt: sql`now()` },
-    })
+  await upsertRow(tx, approvalDecisions, {
+    values: row,
+    target: [approvalDecisions.approvalId, approvalDecisions.userId],
+    set: { ...decided, decidedAt: sql`now()` },
+  })
 }
 
 export const rejectApproval = async (tx: Tx, id: string): Promise<void> => {
-  await tx.update(approvals).set({ rejectedAt: sql`now()` }).where(eq(approvals.id, id))
+  await updateRows(tx, approvals, { set: { rejectedAt: sql`now()` }, where: eq(approvals.id, id) })
 }
 
 /** Marks an approval as used, for lists only. The vault keeps its own record. */
 export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
-  await db
-    .update(approvals)
-    .set({ usedAt: sql`now()` })
-    .where(and(eq(approvals.id, id), isNull(approvals.usedAt)))
+  await updateRows(db, approvals, {
+    set: { usedAt: sql`now()` },
+    where: and(eq(approvals.id, id), isNull(approvals.usedAt)),
+  })
 }
 
 export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authenticatorData' | 'signature'> & {

@@ -1,8 +1,7 @@
-import { asc, eq, inArray, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import { asc, inArray, sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
 import { freezeLists } from '../schema.ts'
 import type { FreezeScope, Network } from '../words.ts'
-import { proofOf, provenImage, type RowImage } from './custody/journal.ts'
 
 /** The list of networks, beside those of projects. It is the first one in the order of ids. */
 export const NETWORKS_LIST = '00000000-0000-0000-0000-000000000000'
@@ -10,44 +9,18 @@ export const NETWORKS_LIST = '00000000-0000-0000-0000-000000000000'
 export type FreezeListRow = Omit<typeof freezeLists.$inferSelect, 'updatedAt'>
 
 const { id, freezes, version, mac } = freezeLists
-const columns = { id, freezes, version, mac }
+export const freezeListColumns = { id, freezes, version, mac }
 
 /** The lists with these ids. */
 export const readFreezeLists = (db: Queryable, ids: readonly string[]): Promise<readonly FreezeListRow[]> =>
   db
-    .select(columns)
+    .select(freezeListColumns)
     .from(freezeLists)
     .where(inArray(id, [...ids]))
 
 /** All lists. */
 export const allFreezeLists = (db: Queryable): Promise<readonly FreezeListRow[]> =>
-  db.select(columns).from(freezeLists).orderBy(asc(id))
-
-/** A list, which stays so until the transaction ends. */
-export const lockFreezeList = async (tx: Tx, listId: string): Promise<FreezeListRow | null> => {
-  const [row] = await tx.select(columns).from(freezeLists).where(eq(id, listId)).for('update')
-  return row ?? null
-}
-
-/**
- * Writes a list over the one with the MAC `before`; null if there was none.
- * @returns null if nothing was written. @throws NotWritten
- */
-export const writeFreezeList = async (
-  tx: Tx,
-  { before, ...row }: FreezeListRow & { readonly before: Uint8Array | null },
-): Promise<RowImage | null> => {
-  const written = await tx
-    .insert(freezeLists)
-    .values(row)
-    .onConflictDoUpdate({
-      target: id,
-      set: { freezes: row.freezes, version: row.version, mac: row.mac, updatedAt: sql`now()` },
-      setWhere: before === null ? sql`false` : eq(mac, before),
-    })
-    .returning(proofOf(freezeLists, row))
-  return provenImage(freezeLists, row, written)
-}
+  db.select(freezeListColumns).from(freezeLists).orderBy(asc(id))
 
 /**
  * The MACs of the lists that concern a project, that of networks first, for use in another query. They tell whether the lists are

@@ -1,6 +1,7 @@
 import { and, eq, gt, lte, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { idempotencyKeys } from '../schema.ts'
+import { NotWritten, requireWritten } from '../written.ts'
 import { clearExpired } from './clear-expired.ts'
 
 type Row = typeof idempotencyKeys.$inferSelect
@@ -41,15 +42,20 @@ export const insertFirstAnswer = async (
   first: FirstAnswer,
 ): Promise<boolean> => {
   const { projectId, principal, path, key } = idempotencyKeys
-  const { rowCount } = await db
+  const row = { ...scope, ...first }
+  const [written] = await db
     .insert(idempotencyKeys)
-    .values({ ...scope, ...first })
+    .values(row)
     .onConflictDoUpdate({
       target: [projectId, principal, path, key],
       set: { ...first, createdAt: sql`now()` },
       setWhere: lte(idempotencyKeys.createdAt, dayAgo),
     })
-  return rowCount === 1
+    .returning()
+  // Not read once more: that would be a round trip of each signature, and nothing is made twice without the row.
+  if (written !== undefined) requireWritten({ table: 'idempotency_keys', meant: row, returned: written })
+  else if ((await findFirstAnswer(db, scope)) === null) throw new NotWritten('idempotency_keys', scope)
+  return written !== undefined
 }
 
 /** Deletes the keys that are older than a day. @returns how many. */

@@ -1,7 +1,8 @@
 // Identity providers of projects, and the users whom their tokens name.
 
-import { and, asc, eq, getTableColumns, isNotNull } from 'drizzle-orm'
+import { and, asc, eq, isNotNull } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { deleteRows, insertUnlessThere, updateRows } from '../deciding-rows.ts'
 import { issuers, users } from '../schema.ts'
 import type { UserIdentity, UserRow } from './users.ts'
 
@@ -20,18 +21,16 @@ export const findIssuers = async (db: Db, keys: readonly IssuerKey[]): Promise<r
     from unnest(${keys.map(({ projectId }) => projectId)}::uuid[], ${keys.map(({ name }) => name)}::text[]) as k(project_id, name)
     join public.issuers i on i.project_id = k.project_id and i.name = k.name`
 
+const named = ({ projectId, name }: IssuerKey) => and(eq(issuers.projectId, projectId), eq(issuers.name, name))
+
 /** @returns false if the project has an issuer of this name already. */
 export const insertIssuer = async (tx: Tx, row: Omit<IssuerRow, 'createdAt'>): Promise<boolean> => {
-  const made = await tx.insert(issuers).values(row).onConflictDoNothing().returning({ id: issuers.id })
-  return made.length === 1
+  return (await insertUnlessThere(tx, issuers, { values: row, there: named(row) })) !== null
 }
 
 /** @returns the removed row; null if there was none. */
-export const deleteIssuer = async (tx: Tx, { projectId, name }: IssuerKey): Promise<IssuerRow | null> => {
-  const [row] = await tx
-    .delete(issuers)
-    .where(and(eq(issuers.projectId, projectId), eq(issuers.name, name)))
-    .returning()
+export const deleteIssuer = async (tx: Tx, key: IssuerKey): Promise<IssuerRow | null> => {
+  const [row] = await deleteRows(tx, issuers, { where: named(key), isFinal: true })
   return row ?? null
 }
 
@@ -59,7 +58,7 @@ export const resealIssuer = async (
   tx: Tx,
   { id, sealedSecret }: { readonly id: string; readonly sealedSecret: Uint8Array },
 ): Promise<void> => {
-  await tx.update(issuers).set({ sealedSecret }).where(eq(issuers.id, id))
+  await updateRows(tx, issuers, { set: { sealedSecret }, where: eq(issuers.id, id) })
 }
 
 export type SubjectKey = { readonly projectId: string; readonly issuer: string; readonly subject: string }
@@ -77,7 +76,11 @@ export const findUsersBySubject = async (
     join public.users u on u.project_id = k.project_id and u.issuer = k.issuer and u.subject = k.subject`
 
 /** Makes the user whom a token names. @returns null if another request made them meanwhile. */
-export const insertSubject = async (tx: Tx, user: UserIdentity & Pick<UserRow, 'mac'>): Promise<UserRow | null> => {
-  const [made] = await tx.insert(users).values(user).onConflictDoNothing().returning(getTableColumns(users))
-  return made ?? null
+export const insertSubject = (
+  tx: Tx,
+  user: UserIdentity & SubjectKey & Pick<UserRow, 'mac'>,
+): Promise<UserRow | null> => {
+  const { projectId, issuer, subject } = user
+  const there = and(eq(users.projectId, projectId), eq(users.issuer, issuer), eq(users.subject, subject))
+  return insertUnlessThere(tx, users, { values: user, there })
 }

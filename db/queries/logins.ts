@@ -2,15 +2,17 @@
 // purpose. Expired rows count as absent until a job deletes them.
 
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
-import type { Db, Queryable, Tx } from '../client.ts'
+import type { Db, Tx } from '../client.ts'
+import { deleteRows, endedName, insertRow, upsertRow } from '../deciding-rows.ts'
 import { emailCodes, nonces, users } from '../schema.ts'
+import { NotWritten } from '../written.ts'
 import { clearExpired } from './clear-expired.ts'
 
 export type NonceRow = typeof nonces.$inferSelect
 export type NonceKey = Pick<NonceRow, 'projectId' | 'kind' | 'nonce'>
 
-export const insertNonce = async (db: Queryable, row: NonceRow): Promise<void> => {
-  await db.insert(nonces).values(row)
+export const insertNonce = async (db: Db | Tx, row: NonceRow): Promise<void> => {
+  await insertRow(db, nonces, row)
 }
 
 const isLive = ({ projectId, kind, nonce }: NonceKey) =>
@@ -28,7 +30,7 @@ export const findNonce = async (db: Db, { projectId, kind, nonce }: NonceKey): P
 
 /** Uses a nonce up. @returns null if it is unknown, used or expired. */
 export const useNonce = async (tx: Tx, key: NonceKey): Promise<NonceRow | null> => {
-  const [row] = await tx.delete(nonces).where(isLive(key)).returning()
+  const [row] = await deleteRows(tx, nonces, { where: isLive(key), isFinal: true })
   return row ?? null
 }
 
@@ -50,11 +52,12 @@ export const putEmailCode = async (
   input: CodeKey & Pick<EmailCodeRow, 'email' | 'codeMac' | 'expiresAt'>,
 ): Promise<void> => {
   const { projectId, userId, purpose, email, codeMac, expiresAt } = input
-  const fresh = { email, codeMac, expiresAt, tries: 0, createdAt: sql`now()` }
-  await tx
-    .insert(emailCodes)
-    .values({ projectId, userId, purpose, ...fresh })
-    .onConflictDoUpdate({ target: [emailCodes.projectId, emailCodes.userId, emailCodes.purpose], set: fresh })
+  const fresh = { email, codeMac, expiresAt, tries: 0 }
+  await upsertRow(tx, emailCodes, {
+    values: { projectId, userId, purpose, ...fresh },
+    target: [emailCodes.projectId, emailCodes.userId, emailCodes.purpose],
+    set: { ...fresh, createdAt: sql`now()` },
+  })
 }
 
 /**
@@ -62,7 +65,7 @@ export const putEmailCode = async (
  * @returns null if there is no live code, or if no try is left.
  */
 export const takeCodeTry = async (
-  db: Queryable,
+  db: Db,
   input: CodeKey & { readonly triesMax: number },
 ): Promise<EmailCodeRow | null> => {
   const [row] = await db
@@ -70,13 +73,18 @@ export const takeCodeTry = async (
     .set({ tries: sql`${emailCodes.tries} + 1` })
     .where(and(ofKey(input), lt(emailCodes.tries, input.triesMax)))
     .returning()
-  return row ?? null
+  if (row === undefined) return null
+  // Each try has its own number: one that comes again is of a count that was set back. One statement, as for an unknown user.
+  const name = endedName('email_codes', [row.codeMac, row.tries])
+  if (row.tries < 1 || db.ended.has(name)) throw new NotWritten('email_codes', row)
+  db.ended.add(name)
+  return row
 }
 
 /** Uses a code up. @returns false if it was used or replaced meanwhile, or has expired. */
 export const useEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, 'codeMac'>): Promise<boolean> => {
-  const { rowCount } = await tx.delete(emailCodes).where(and(ofKey(input), eq(emailCodes.codeMac, input.codeMac)))
-  return rowCount === 1
+  const rows = await deleteRows(tx, emailCodes, { where: and(ofKey(input), eq(emailCodes.codeMac, input.codeMac)) })
+  return rows.length === 1
 }
 
 /** Users without a way to log in are kept for so long. */

@@ -2,6 +2,7 @@
 
 import { and, desc, eq, gt, isNotNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { insertRow } from '../deciding-rows.ts'
 import { mails } from '../schema.ts'
 
 type Mail = Pick<typeof mails.$inferSelect, 'id' | 'recipient' | 'subject'> & { readonly sealed: Uint8Array }
@@ -11,7 +12,7 @@ export const insertMail = async (
   input: Mail & { readonly projectId: string; readonly lifetimeSeconds: number },
 ): Promise<void> => {
   const { lifetimeSeconds, ...values } = input
-  await tx.insert(mails).values({ ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
+  await insertRow(tx, mails, { ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
 }
 
 /** `age`: seconds since it was written. */

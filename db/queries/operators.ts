@@ -1,7 +1,8 @@
 // Operators of the console, and what admits their browsers.
 
 import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { deleteRows, insertUnlessThere, updateRows, upsertRow } from '../deciding-rows.ts'
 import { audit, operatorPasskeys, operators, operatorTokens } from '../schema.ts'
 import type { OperatorTokenKind } from '../words.ts'
 
@@ -16,12 +17,12 @@ export type OperatorTokenFacts = Pick<TokenRow, 'hash' | 'kind' | 'operatorName'
 /** Makes an operator, or changes the role of one. */
 export const saveOperator = async (tx: Tx, row: OperatorFacts & Pick<OperatorRow, 'mac'>): Promise<void> => {
   const { role, mac } = row
-  await tx.insert(operators).values(row).onConflictDoUpdate({ target: operators.name, set: { role, mac } })
+  await upsertRow(tx, operators, { values: row, target: [operators.name], set: { role, mac } })
 }
 
 /** Deletes an operator, and with it their passkeys and tokens. @returns false if there is none. */
 export const deleteOperator = async (tx: Tx, name: string): Promise<boolean> =>
-  (await tx.delete(operators).where(eq(operators.name, name))).rowCount === 1
+  (await deleteRows(tx, operators, { where: eq(operators.name, name) })).length === 1
 
 const passkeys = sql<number>`(
   select count(*)::int from public.operator_passkeys p where p.operator_name = operators.name)`
@@ -48,7 +49,8 @@ export const listOperators = (db: Queryable): Promise<readonly ListedOperator[]>
 /** For tokens that end on their own. Whoever adds one removes those that have ended. */
 export const insertToken = async (tx: Tx, row: OperatorTokenFacts & Pick<TokenRow, 'mac'>): Promise<boolean> => {
   await tx.delete(operatorTokens).where(lte(operatorTokens.expiresAt, sql`now()`))
-  return (await tx.insert(operatorTokens).values(row).onConflictDoNothing()).rowCount === 1
+  const there = eq(operatorTokens.hash, row.hash)
+  return (await insertUnlessThere(tx, operatorTokens, { values: row, there })) !== null
 }
 
 export type FoundToken = { readonly token: TokenRow; readonly operator: OperatorRow }
@@ -67,13 +69,16 @@ export const findToken = async (
 }
 
 /** @returns false if it was deleted before: a link logs in only once. */
-export const deleteToken = async (db: Queryable, hash: Uint8Array): Promise<boolean> =>
-  (await db.delete(operatorTokens).where(eq(operatorTokens.hash, hash))).rowCount === 1
+export const deleteToken = async (db: Db | Tx, hash: Uint8Array): Promise<boolean> =>
+  (await deleteRows(db, operatorTokens, { where: eq(operatorTokens.hash, hash), isFinal: true })).length === 1
 
 export const insertOperatorPasskey = async (
   tx: Tx,
   row: OperatorPasskeyFacts & Pick<PasskeyRow, 'signCount' | 'mac'>,
-): Promise<boolean> => (await tx.insert(operatorPasskeys).values(row).onConflictDoNothing()).rowCount === 1
+): Promise<boolean> => {
+  const there = eq(operatorPasskeys.credentialId, row.credentialId)
+  return (await insertUnlessThere(tx, operatorPasskeys, { values: row, there })) !== null
+}
 
 export const findOperatorPasskey = async (
   db: Queryable,
@@ -100,10 +105,8 @@ export const noteOperatorPasskeyUse = async (
   tx: Tx,
   { credentialId, signCount }: Pick<PasskeyRow, 'credentialId' | 'signCount'>,
 ): Promise<void> => {
-  await tx
-    .update(operatorPasskeys)
-    .set({ signCount, lastUsedAt: sql`now()` })
-    .where(eq(operatorPasskeys.credentialId, credentialId))
+  const where = eq(operatorPasskeys.credentialId, credentialId)
+  await updateRows(tx, operatorPasskeys, { set: { signCount, lastUsedAt: sql`now()` }, where })
 }
 
 /** All rows that admit operators, for `audit verify`: there are few. */

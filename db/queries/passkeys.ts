@@ -2,6 +2,7 @@
 
 import { and, asc, eq, inArray, lt, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { deleteRows, insertUnlessThere, updateRows } from '../deciding-rows.ts'
 import { passkeys } from '../schema.ts'
 
 type PasskeyRow = typeof passkeys.$inferSelect
@@ -67,12 +68,12 @@ export const findPasskey = async (
 }
 
 /** @returns null if a user of the project has the credential already. */
-export const insertPasskey = async (
+export const insertPasskey = (
   tx: Tx,
   input: Omit<PasskeyRow, 'createdAt' | 'lastUsedAt'>,
 ): Promise<PasskeyRow | null> => {
-  const [row] = await tx.insert(passkeys).values(input).onConflictDoNothing().returning()
-  return row ?? null
+  const there = and(eq(passkeys.projectId, input.projectId), eq(passkeys.credentialId, input.credentialId))
+  return insertUnlessThere(tx, passkeys, { values: input, there })
 }
 
 /**
@@ -85,13 +86,13 @@ export const notePasskeyUse = async (
 ): Promise<boolean> => {
   const { id, signCount, backedUp } = input
   const rises = or(lt(passkeys.signCount, signCount), and(eq(passkeys.signCount, 0), sql`${signCount}::bigint = 0`))
-  const { rowCount } = await tx
-    .update(passkeys)
-    .set({ signCount, backedUp, lastUsedAt: sql`now()` })
-    .where(and(eq(passkeys.id, id), rises))
-  return rowCount === 1
+  const rows = await updateRows(tx, passkeys, {
+    set: { signCount, backedUp, lastUsedAt: sql`now()` },
+    where: and(eq(passkeys.id, id), rises),
+  })
+  return rows.length === 1
 }
 
 export const deletePasskey = async (tx: Tx, input: OfUser & Pick<PasskeyRow, 'id'>): Promise<void> => {
-  await tx.delete(passkeys).where(and(ofUser(input), eq(passkeys.id, input.id)))
+  await deleteRows(tx, passkeys, { where: and(ofUser(input), eq(passkeys.id, input.id)), isFinal: true })
 }

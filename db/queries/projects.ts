@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { insertRow, updateRows } from '../deciding-rows.ts'
 import { projects } from '../schema.ts'
 
 export type Project = typeof projects.$inferSelect
@@ -11,7 +12,7 @@ export type ProjectSettings = Pick<
 >
 
 export const insertProject = async (
-  db: Queryable,
+  db: Db | Tx,
   input: {
     readonly id: string
     readonly name: string
@@ -21,7 +22,7 @@ export const insertProject = async (
     readonly mac?: Uint8Array
   },
 ): Promise<void> => {
-  await db.insert(projects).values(input)
+  await insertRow(db, projects, input)
 }
 
 export const findProject = async (db: Queryable, id: string): Promise<Project | null> => {
@@ -43,11 +44,11 @@ export const projectOf = async (db: Queryable, row: { readonly projectId: string
 }
 
 export const markProjectActivated = async (
-  db: Queryable,
+  db: Db | Tx,
   input: { readonly projectId: string; readonly at: Date },
 ): Promise<void> => {
   const isNew = and(eq(projects.id, input.projectId), isNull(projects.activatedAt))
-  await db.update(projects).set({ activatedAt: input.at }).where(isNew)
+  await updateRows(db, projects, { set: { activatedAt: input.at }, where: isNew })
 }
 
 export const listProjects = async (db: Queryable): Promise<readonly Project[]> =>
@@ -69,5 +70,5 @@ export const setProjectSettings = async (
 ): Promise<void> => {
   const { allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac } = settings
   const changed = { allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac }
-  await tx.update(projects).set(changed).where(eq(projects.id, id))
+  await updateRows(tx, projects, { set: changed, where: eq(projects.id, id) })
 }

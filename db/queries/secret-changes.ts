@@ -2,6 +2,7 @@
 
 import { eq, lt, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../client.ts'
+import { deleteRows, insertRow } from '../deciding-rows.ts'
 import { secretChanges } from '../schema.ts'
 
 type SecretChange = typeof secretChanges.$inferSelect
@@ -12,13 +13,11 @@ export const insertSecretChange = async (
   { projectId, userId, secret, actor }: Pick<SecretChange, 'projectId' | 'userId' | 'secret' | 'actor'>,
 ): Promise<string> => {
   const row = { projectId, userId, secret, actor }
-  const [inserted] = await db.insert(secretChanges).values(row).returning({ id: secretChanges.id })
-  if (inserted === undefined) throw new Error('a change of a secret was not inserted')
-  return inserted.id
+  return (await insertRow(db, secretChanges, row)).id
 }
 
 export const deleteSecretChange = async (db: Db | Tx, id: string): Promise<void> => {
-  await db.delete(secretChanges).where(eq(secretChanges.id, id))
+  await deleteRows(db, secretChanges, { where: eq(secretChanges.id, id) })
 }
 
 /** Some that were not ended in time, locked; another process skips them. */

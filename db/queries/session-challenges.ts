@@ -1,7 +1,8 @@
 // Logins that begin on one device and are completed on another. Only hashes of codes and links are stored.
 
 import { and, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { insertRow, updateRows } from '../deciding-rows.ts'
 import { sessionChallenges } from '../schema.ts'
 import { present } from './present.ts'
 
@@ -36,10 +37,10 @@ const unexpired = gt(sessionChallenges.expiresAt, sql`now()`)
 const isWaiting = and(isNotNull(sessionChallenges.completedAt), isNull(sessionChallenges.usedAt), unexpired)
 
 export const insertSessionChallenge = async (
-  db: Queryable,
+  db: Db | Tx,
   input: Omit<SessionChallengeFacts, 'authenticatedAt'> & Pick<FullRow, 'createdAt' | 'mac'>,
 ): Promise<void> => {
-  await db.insert(sessionChallenges).values(input)
+  await insertRow(db, sessionChallenges, input)
 }
 
 const findOne = async (db: Queryable, where: SQL | undefined): Promise<SessionChallengeRow | null> => {
@@ -60,35 +61,38 @@ const isAsRead = ({ id, mac }: Pick<FullRow, 'id' | 'mac'>) =>
 
 /** @returns false if it has expired, or was completed since it was read. */
 export const completeSessionChallenge = async (
-  db: Queryable,
+  db: Db | Tx,
   read: Pick<FullRow, 'id' | 'mac'>,
   /** `authenticatedAt`: when the user proved who they are. */
   completed: Pick<FullRow, 'userId' | 'authenticatedAt' | 'mac'>,
 ): Promise<boolean> => {
   const { userId, authenticatedAt, mac } = completed
-  const { rowCount } = await db
-    .update(sessionChallenges)
-    .set({ completedAt: sql`now()`, userId, authenticatedAt, mac })
-    .where(and(isAsRead(read), isNull(sessionChallenges.completedAt)))
-  return rowCount === 1
+  const rows = await updateRows(db, sessionChallenges, {
+    set: { completedAt: sql`now()`, userId, authenticatedAt, mac },
+    where: and(isAsRead(read), isNull(sessionChallenges.completedAt)),
+  })
+  return rows.length === 1
 }
 
 /** Uses a completed challenge up, and erases its MAC. @returns false if it was used, ended or has expired since it was read. */
 export const takeSessionChallenge = async (tx: Tx, read: Pick<FullRow, 'id' | 'mac'>): Promise<boolean> => {
-  const { rowCount } = await tx
-    .update(sessionChallenges)
-    .set({ usedAt: sql`now()`, mac: null })
-    .where(and(isAsRead(read), isWaiting))
-  return rowCount === 1
+  const rows = await updateRows(tx, sessionChallenges, {
+    set: { usedAt: sql`now()`, mac: null },
+    where: and(isAsRead(read), isWaiting),
+    isFinal: true,
+  })
+  return rows.length === 1
 }
 
 /** Expires the completed challenges of a user from which no session was made yet, and erases their MACs. */
 export const endCompletedChallenges = async (
-  db: Queryable,
+  tx: Tx,
   input: { readonly projectId: string; readonly userId: string },
 ): Promise<void> => {
-  await db
-    .update(sessionChallenges)
-    .set({ expiresAt: sql`now()`, mac: null })
-    .where(and(eq(sessionChallenges.projectId, input.projectId), eq(sessionChallenges.userId, input.userId), isWaiting))
+  const ofUser = and(eq(sessionChallenges.projectId, input.projectId), eq(sessionChallenges.userId, input.userId))
+  await updateRows(tx, sessionChallenges, {
+    set: { expiresAt: sql`now()`, mac: null },
+    where: and(ofUser, isWaiting),
+    isFinal: true,
+  })
 }

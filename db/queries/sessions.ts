@@ -1,9 +1,11 @@
 // Users' sessions. A refresh token is never stored: it is derived from a session's id and generation.
 
-import { and, desc, eq, gt, isNull, ne, sql } from 'drizzle-orm'
-import type { Db, Queryable } from '../client.ts'
+import { and, desc, eq, gt, inArray, isNull, ne, type SQL, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { endedName, insertRow, updateRows } from '../deciding-rows.ts'
 import { sessions } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
+import { NotWritten, requireWritten } from '../written.ts'
 import { present } from './present.ts'
 import type { UserFacts } from './users.ts'
 
@@ -17,14 +19,10 @@ export type SessionFacts = Pick<
 
 type Checked = SessionFacts & Pick<SessionRow, 'mac'>
 
-export const insertSession = async (
-  db: Queryable,
+export const insertSession = (
+  tx: Tx,
   input: SessionFacts & Pick<SessionRow, 'way' | 'askerAddress' | 'askerDevice' | 'mac'>,
-): Promise<SessionRow> => {
-  const [row] = await db.insert(sessions).values(input).returning()
-  if (row === undefined) throw new Error('a session was not inserted')
-  return row
-}
+): Promise<SessionRow> => insertRow(tx, sessions, input)
 
 /** A session and its user, as a token names them. The row must say the same. */
 type SessionOf = Pick<SessionRow, 'id' | 'projectId' | 'userId'>
@@ -42,13 +40,22 @@ const isOf = ({ id, projectId, userId }: SessionOf) =>
 /** A refresh token that was shown to us. */
 type Shown = Pick<SessionRow, 'projectId' | 'id' | 'generation'>
 
+/** What `Ended` calls a refresh token that was used. */
+export const usedToken = ({ id, generation }: Pick<SessionRow, 'id' | 'generation'>): string =>
+  endedName('refresh_tokens', [id, generation])
+
 const isNotEnded = isNull(sessions.endedAt)
 
 const isShown = ({ projectId, id }: Omit<Shown, 'generation'>) =>
   and(eq(sessions.projectId, projectId), eq(sessions.id, id), isNotEnded)
 
 /** An ended session has no MAC, so that clearing the time of its end does not revive it. */
-const endedBy = (by: SessionEnd) => ({ endedAt: sql`now()`, endedBy: by, mac: null })
+const endRows = (db: Db | Tx, by: SessionEnd, where: SQL | undefined): Promise<readonly SessionRow[]> =>
+  updateRows(db, sessions, {
+    set: { endedAt: sql`now()`, endedBy: by, mac: null },
+    where: and(where, isNotEnded),
+    isFinal: true,
+  })
 
 type ToRefresh = {
   readonly row: Checked & Pick<SessionRow, 'createdAt'>
@@ -117,21 +124,25 @@ export const advanceSession = async (
 ): Promise<boolean> => {
   const { projectId, id, from } = input
   const { generation, refreshedAt, expiresAt, mac } = input.next
-  const rows = await db.prepared`
+  const [row] = await db.prepared<typeof input.next>`
     update public.sessions set generation = ${generation}, refreshed_at = ${refreshedAt.toISOString()}::timestamptz,
       expires_at = ${expiresAt.toISOString()}::timestamptz, mac = ${mac}
     where id = ${id}::uuid and project_id = ${projectId}::uuid and generation = ${from} and ended_at is null
-    returning id`
-  return rows.length === 1
+    returning generation, refreshed_at as "refreshedAt", expires_at as "expiresAt", mac`
+  const of = { projectId, id }
+  const meant = { generation, refreshedAt, expiresAt, mac }
+  if (row !== undefined) requireWritten({ table: 'sessions', meant, returned: row })
+  // Once more, after triggers: a used token that counts again is worth as much as the session.
+  const now = await findSessionToRefresh(db, of)
+  if (now !== null && now.row.generation <= from) throw new NotWritten('sessions', of)
+  if (row === undefined || now === null) return false
+  db.ended.add(usedToken({ id, generation: from }))
+  return true
 }
 
 /** Ends a session whose refresh token was used before. @returns null if it had ended, or if the token is the current one. */
-export const endReusedSession = async (db: Queryable, shown: Shown): Promise<SessionRow | null> => {
-  const [row] = await db
-    .update(sessions)
-    .set(endedBy('reuse'))
-    .where(and(isShown(shown), gt(sessions.generation, shown.generation)))
-    .returning()
+export const endReusedSession = async (db: Db, shown: Shown): Promise<SessionRow | null> => {
+  const [row] = await endRows(db, 'reuse', and(isShown(shown), gt(sessions.generation, shown.generation)))
   return row ?? null
 }
 
@@ -142,15 +153,11 @@ export const findSession = async (db: Queryable, session: SessionOf): Promise<Se
 
 /** @returns null if it had ended before. */
 export const endSession = async (
-  db: Queryable,
+  tx: Tx,
   input: { readonly session: SessionOf | { readonly id: string }; readonly by: SessionEnd },
 ): Promise<SessionRow | null> => {
   const { session, by } = input
-  const [row] = await db
-    .update(sessions)
-    .set(endedBy(by))
-    .where(and('userId' in session ? isOf(session) : eq(sessions.id, session.id), isNotEnded))
-    .returning()
+  const [row] = await endRows(tx, by, 'userId' in session ? isOf(session) : eq(sessions.id, session.id))
   return row ?? null
 }
 
@@ -173,15 +180,17 @@ export const listSessions = async (
 
 /** Ends the sessions of a user, but not `except`. @returns those that had not ended before. */
 export const endSessionsOf = async (
-  db: Queryable,
+  tx: Tx,
   input: Required<OfUser> & { readonly except: string | null; readonly by: SessionEnd },
 ): Promise<readonly SessionRow[]> => {
   const isOther = input.except === null ? undefined : ne(sessions.id, input.except)
-  return db
-    .update(sessions)
-    .set(endedBy(input.by))
+  const live = await tx
+    .select({ id: sessions.id })
+    .from(sessions)
     .where(and(ofUser(input), isOther, isNotEnded))
-    .returning()
+  // Only these: another that begins meanwhile would look like one that did not end.
+  const ids = live.map(({ id }) => id)
+  return ids.length === 0 ? [] : endRows(tx, input.by, inArray(sessions.id, ids))
 }
 
 /** Locks a session, so that it does not end before the transaction does. @returns null if it has ended. */

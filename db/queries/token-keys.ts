@@ -2,6 +2,7 @@
 
 import { asc, gt, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../client.ts'
+import { deleteRows, insertRow, updateRows } from '../deciding-rows.ts'
 import { tokenKeys } from '../schema.ts'
 
 export type TokenKeyRow = typeof tokenKeys.$inferSelect
@@ -31,11 +32,11 @@ export const insertTokenKey = async (
   },
 ): Promise<void> => {
   const { signsInSeconds, tokenSeconds, ...values } = input
-  await tx
-    .update(tokenKeys)
-    .set({ publishedUntil: sql`now() + make_interval(secs => ${signsInSeconds + tokenSeconds})` })
-    .where(isNull(tokenKeys.publishedUntil))
-  await tx.insert(tokenKeys).values({ ...values, signsFrom: sql`now() + make_interval(secs => ${signsInSeconds})` })
+  await updateRows(tx, tokenKeys, {
+    set: { publishedUntil: sql`now() + make_interval(secs => ${signsInSeconds + tokenSeconds})` },
+    where: isNull(tokenKeys.publishedUntil),
+  })
+  await insertRow(tx, tokenKeys, { ...values, signsFrom: sql`now() + make_interval(secs => ${signsInSeconds})` })
 }
 
 /** @returns the number of deleted keys. */
@@ -44,5 +45,5 @@ export const dropOldTokenKeys = async (db: Db | Tx): Promise<number> =>
 
 /** Deletes every key: no token that exists is valid any more. */
 export const dropAllTokenKeys = async (tx: Tx): Promise<void> => {
-  await tx.delete(tokenKeys)
+  await deleteRows(tx, tokenKeys, { where: undefined })
 }

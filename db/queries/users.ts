@@ -1,5 +1,6 @@
 import { and, desc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { insertUnlessThere, updateRows } from '../deciding-rows.ts'
 import { users } from '../schema.ts'
 import { present } from './present.ts'
 
@@ -80,7 +81,8 @@ export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'ma
   // Most logins are of a user who exists.
   const known = by && (await findUser(tx, { projectId, by }))
   if (known) return known.id
-  const [made] = await tx.insert(users).values(input).onConflictDoNothing().returning({ id: users.id })
+  const there = by === null ? sql`false` : and(eq(users.projectId, projectId), whereOf(by))
+  const made = await insertUnlessThere(tx, users, { values: input, there })
   // Another login made the user meanwhile.
   const user = made ?? (by && (await findUser(tx, { projectId, by })))
   if (!user) throw new Error('A user was neither inserted nor found.')
@@ -92,29 +94,25 @@ export const setUserEmail = async (
   tx: Tx,
   input: Pick<UserRow, 'projectId' | 'id' | 'mac'> & { readonly email: string },
 ): Promise<boolean> => {
-  const { rowCount } = await tx
-    .update(users)
-    .set({ email: input.email, mac: input.mac })
-    .where(
-      and(
-        eq(users.projectId, input.projectId),
-        eq(users.id, input.id),
-        isNull(users.email),
-        sql`not exists (select from ${users} other where other.project_id = ${input.projectId}
-          and other.email = ${input.email} and other.id <> ${input.id})`,
-      ),
-    )
-  return rowCount === 1
+  const rows = await updateRows(tx, users, {
+    set: { email: input.email, mac: input.mac },
+    where: and(
+      eq(users.projectId, input.projectId),
+      eq(users.id, input.id),
+      isNull(users.email),
+      sql`not exists (select from ${users} other where other.project_id = ${input.projectId}
+        and other.email = ${input.email} and other.id <> ${input.id})`,
+    ),
+  })
+  return rows.length === 1
 }
 
 export const setTokensFrom = async (
   tx: Tx,
   { projectId, id, tokensFrom, keptToken, mac }: Pick<UserRow, 'projectId' | 'id' | 'tokensFrom' | 'keptToken' | 'mac'>,
 ): Promise<void> => {
-  await tx
-    .update(users)
-    .set({ tokensFrom, keptToken, mac })
-    .where(and(eq(users.projectId, projectId), eq(users.id, id)))
+  const where = and(eq(users.projectId, projectId), eq(users.id, id))
+  await updateRows(tx, users, { set: { tokensFrom, keptToken, mac }, where })
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { and, asc, count, desc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { deleteRows, insertRow, updateRows } from '../deciding-rows.ts'
 import { projects, webhookEndpoints } from '../schema.ts'
 import { arrange, beginAnew, makeDue } from './webhook-deliveries.ts'
 
@@ -19,7 +20,7 @@ export const insertEndpoint = async (
   tx: Tx,
   row: EndpointFacts & Pick<EndpointRow, 'sealed' | 'order' | 'cursor'>,
 ): Promise<void> => {
-  await tx.insert(webhookEndpoints).values({ ...row, eventTypes: [...row.eventTypes] })
+  await insertRow(tx, webhookEndpoints, { ...row, eventTypes: [...row.eventTypes] })
 }
 
 /** Locks the project, so that two requests do not both add its last endpoint. @returns how many it has. */
@@ -175,15 +176,13 @@ export const writeEndpoint = async (
   tx: Tx,
   { id, projectId, ...facts }: EndpointFacts & { readonly sealed: Uint8Array },
 ): Promise<void> => {
-  await tx
-    .update(webhookEndpoints)
-    .set({ ...facts, eventTypes: [...facts.eventTypes] })
-    .where(named({ projectId, id }))
+  const set = { ...facts, eventTypes: [...facts.eventTypes] }
+  await updateRows(tx, webhookEndpoints, { set, where: named({ projectId, id }) })
 }
 
 /** What waits is then sent in this order; requests that are under way are not awaited. The endpoint must be locked. */
 export const writeOrder = async (tx: Tx, { id, order }: Pick<EndpointRow, 'id' | 'order'>): Promise<void> => {
-  await tx.update(webhookEndpoints).set({ order }).where(eq(webhookEndpoints.id, id))
+  await updateRows(tx, webhookEndpoints, { set: { order }, where: eq(webhookEndpoints.id, id) })
   await arrange(tx, id)
 }
 
@@ -192,7 +191,7 @@ export const resealEndpoint = async (
   tx: Tx,
   { id, sealed }: { readonly id: string; readonly sealed: Uint8Array },
 ): Promise<void> => {
-  await tx.update(webhookEndpoints).set({ sealed }).where(eq(webhookEndpoints.id, id))
+  await updateRows(tx, webhookEndpoints, { set: { sealed }, where: eq(webhookEndpoints.id, id) })
 }
 
 /** All endpoints; locks them until the transaction ends. */
@@ -203,29 +202,25 @@ export const markDisabled = async (
   tx: Tx,
   { id, why }: { readonly id: string; readonly why: string },
 ): Promise<void> => {
-  await tx
-    .update(webhookEndpoints)
-    .set({ state: 'disabled', disabledAt: sql`now()`, disabledWhy: why })
-    .where(eq(webhookEndpoints.id, id))
+  const set = { state: 'disabled', disabledAt: sql`now()`, disabledWhy: why } as const
+  await updateRows(tx, webhookEndpoints, { set, where: eq(webhookEndpoints.id, id) })
 }
 
 /** What waits is then due at once, and has three days again. */
 export const markEnabled = async (tx: Tx, id: string): Promise<void> => {
-  await tx
-    .update(webhookEndpoints)
-    .set({ state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0, pausedUntil: null })
-    .where(eq(webhookEndpoints.id, id))
+  const set = { state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0, pausedUntil: null } as const
+  await updateRows(tx, webhookEndpoints, { set, where: eq(webhookEndpoints.id, id) })
   await beginAnew(tx, id)
 }
 
 /** What its receiver asked for (`Retry-After`) counts no longer: what waits is due at once. */
 export const endPause = async (tx: Tx, id: string): Promise<void> => {
-  await tx.update(webhookEndpoints).set({ pausedUntil: null }).where(eq(webhookEndpoints.id, id))
+  await updateRows(tx, webhookEndpoints, { set: { pausedUntil: null }, where: eq(webhookEndpoints.id, id) })
   await makeDue(tx, id)
 }
 
 export const deleteEndpoint = async (tx: Tx, of: Named): Promise<void> => {
-  await tx.delete(webhookEndpoints).where(named(of))
+  await deleteRows(tx, webhookEndpoints, { where: named(of) })
 }
 
 /** Enabled endpoints with events that they have not taken up, which have failed less than so many times in a row. Some of them. */

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+import { endedName } from '../../db/deciding-rows.ts'
 import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../db/queries/api-keys.ts'
 import type { Project } from '../../db/queries/projects.ts'
 import { findLiveSessions } from '../../db/queries/sessions.ts'
@@ -21,12 +23,41 @@ const MAX_KEYS_A_QUERY = 200
 
 type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'issuers' | 'config' | 'identity' | 'securityEvents'>
 
-/** Looks up keys or sessions that are requested at the same time in one query. */
-const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
+/** Rows that a process remembers to have admitted. */
+const ADMITTED_MAX = 100_000
+
+type Lookup<Row> = {
+  readonly table: 'api_keys' | 'sessions'
+  readonly find: (ids: readonly string[]) => Promise<readonly Row[]>
+  readonly idOf: (row: Row) => string
+  readonly isOurs: (row: Row) => boolean
+}
+
+/**
+ * Looks up keys or sessions that are requested at the same time in one query. What was admitted and is not there any more has ended for
+ * good: if the database shows it later, somebody has put it back, and it is not admitted.
+ */
+const batchedLookup = <Row extends { readonly id: string }>({ db }: Pick<Ctx, 'db'>, lookup: Lookup<Row>) => {
+  const { table, find, idOf, isOurs: isAdmitted } = lookup
+  const admitted = new LRUCache<string, string>({ max: ADMITTED_MAX })
+  const hasEnded = ({ id }: Row): boolean => db.ended.has(endedName(table, [id]))
   const findBatched = createBatcher({
     sizeMax: MAX_KEYS_A_QUERY,
-    // Often many requests carry the same key.
-    run: async (ids: readonly string[]) => new Map((await find([...new Set(ids)])).map((row) => [idOf(row), row])),
+    run: async (some: readonly string[]) => {
+      // Often many requests carry the same key.
+      const ids = [...new Set(some)]
+      const found = await find(ids)
+      // An answer may be older than the one that showed the end.
+      const rows = found.some(hasEnded) ? await find(ids) : found
+      const live = new Set(rows.map(idOf))
+      for (const id of ids) {
+        const known = admitted.get(id)
+        if (known !== undefined && !live.has(id)) db.ended.add(endedName(table, [known]))
+      }
+      const own = rows.filter(isAdmitted)
+      for (const row of own) admitted.set(idOf(row), row.id)
+      return new Map(own.map((row) => [idOf(row), row]))
+    },
   })
   return async (id: string): Promise<Row | null> => (await findBatched(id)).get(id) ?? null
 }
@@ -38,14 +69,18 @@ const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly R
 export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) => Promise<Caller>) => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
   const macs = { ofKeys: apiKeyMac(ctx.identity), ofSessions: sessionMac(ctx.identity) }
-  const findKey = batchedLookup(
-    async (hashes) => (await findLiveApiKeys(ctx.db, hashes)).filter((row) => isOurs(ctx, macs.ofKeys, row)),
-    (row) => hexOf(row.hash),
-  )
-  const findSession = batchedLookup(
-    async (ids) => (await findLiveSessions(ctx.db, ids)).filter((row) => isOurs(ctx, macs.ofSessions, row)),
-    (row) => row.id,
-  )
+  const findKey = batchedLookup(ctx, {
+    table: 'api_keys',
+    find: (hashes) => findLiveApiKeys(ctx.db, hashes),
+    idOf: ({ hash }) => hexOf(hash),
+    isOurs: (row) => isOurs(ctx, macs.ofKeys, row),
+  })
+  const findSession = batchedLookup(ctx, {
+    table: 'sessions',
+    find: (ids) => findLiveSessions(ctx.db, ids),
+    idOf: ({ id }) => id,
+    isOurs: (row) => isOurs(ctx, macs.ofSessions, row),
+  })
 
   const noteUse = (key: LiveApiKey): void => {
     if (key.lastUsedAt !== null && ctx.now().getTime() - key.lastUsedAt.getTime() < LAST_USED_PRECISION_MS) return

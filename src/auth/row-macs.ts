@@ -6,6 +6,7 @@
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
 // copy of the row from before.
 
+import { endedName } from '../../db/deciding-rows.ts'
 import type { AbiItemFacts } from '../../db/queries/abis.ts'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { ContractFacts } from '../../db/queries/facts.ts'
@@ -139,13 +140,16 @@ export const reportForged = (
   ctx.securityEvents.record({ event: { kind: 'row_forged', projectId, subject, details: { table } }, from: '' })
 }
 
-/** Whether a row that admits somebody is as we wrote it. If not, this reports it, and the caller treats the row as absent. */
+/**
+ * Whether a row that admits somebody is as we wrote it, and was not ended by this process before. If not, this reports it, and the
+ * caller treats the row as absent.
+ */
 export const isOurs = <Row>(
-  ctx: ReportCtx,
+  ctx: ReportCtx & { readonly db: Pick<Ctx['db'], 'ended'> },
   mac: RowMac<Row>,
   row: Row & { readonly id: string; readonly projectId: string; readonly mac: Uint8Array | null },
 ): boolean => {
-  if (mac.holds(row)) return true
+  if (mac.holds(row) && !ctx.db.ended.has(endedName(mac.table, [row.id]))) return true
   reportForged(ctx, { table: mac.table, id: row.id, projectId: row.projectId })
   return false
 }

@@ -4,6 +4,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
 import { databaseTrouble } from '../../db/trouble.ts'
+import { NotWritten } from '../../db/written.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, NotYet, type SecurityEvent, shownName } from '../errors.ts'
 
 type ErrorBody = { readonly error: string; readonly code: ErrorCode }
@@ -37,6 +38,7 @@ export const answerOf = (thrown: unknown): Answer => {
     const { retryAfterSeconds, event } = known
     return { ...answer(known.code, known.message, unexpected), retryAfterSeconds, event }
   }
+  if (thrown instanceof NotWritten) return notWrittenAnswer(thrown)
   switch (codeOf(thrown)) {
     case 'VALIDATION':
       return validationAnswer(thrown)
@@ -64,6 +66,11 @@ export const challengeFor = (headers: Headers, code: ErrorCode | undefined): str
 
 /** Until another server has taken the place of one that is lost, or a lock is free. */
 const RETRY_AFTER_SECONDS = 5
+
+const notWrittenAnswer = ({ message, table, projectId, subject }: NotWritten): Answer => ({
+  ...answer('internal', `${message} Nothing was done.`, true),
+  event: { kind: 'row_forged', projectId, subject, details: { table } },
+})
 
 const databaseAnswer = (thrown: unknown): Answer | null => {
   const trouble = databaseTrouble(thrown)

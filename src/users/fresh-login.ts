@@ -27,7 +27,7 @@ const REFRESH_REQUIRED =
  * @returns when the user proved who they are.
  */
 export const requireFreshLogin = async (
-  ctx: Pick<Ctx, 'identity' | 'securityEvents'>,
+  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
   db: Queryable,
   caller: UserCaller,
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
@@ -55,7 +55,7 @@ const LOGIN_AT_ISSUER_REQUIRED =
 
 /** A token of an issuer shows a login only by `auth_time`: issuers give new tokens, with a new `iat`, without the user. */
 const requireFreshLoginAtIssuer = async (
-  ctx: Pick<Ctx, 'identity' | 'securityEvents'>,
+  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
   db: Queryable,
   { projectId, userId, issuedLoginAt = null, issuerToken }: UserCaller,
   { begunSeconds }: { readonly begunSeconds: number },

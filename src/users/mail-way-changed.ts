@@ -109,7 +109,7 @@ export const mailWayChanged = async (
 
 /** The same for the user with an id, at the address that they have. Does nothing if there is no such user, or their row is not ours. */
 export const mailUser = async (
-  ctx: Parameters<typeof mailWayChanged>[0] & Pick<Ctx, 'identity' | 'securityEvents'>,
+  ctx: Parameters<typeof mailWayChanged>[0] & Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
   tx: Tx,
   input: { readonly projectId: string; readonly userId: string; readonly change: ChangedWay },
 ): Promise<void> => {

@@ -18,13 +18,13 @@ export const issueNonce = async (
   await insertNonce(db, { ...row, mac: nonceMac(identity).of(row) })
 }
 
-type CheckCtx = Pick<Ctx, 'identity' | 'securityEvents'>
+type CheckCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
 
 const ifOurs = (ctx: CheckCtx, row: NonceRow | null): NonceRow | null =>
   row !== null && isOurs(ctx, nonceMac(ctx.identity), { ...row, id: row.nonce }) ? row : null
 
 /** Reads a nonce without using it. @returns null if it is unknown, used, expired, or not ours. */
-export const readNonce = async (ctx: CheckCtx & Pick<Ctx, 'db'>, key: NonceKey): Promise<NonceRow | null> =>
+export const readNonce = async (ctx: CheckCtx, key: NonceKey): Promise<NonceRow | null> =>
   ifOurs(ctx, await findNonce(ctx.db, key))
 
 /** Uses a nonce up. @returns null as `readNonce` does. */

@@ -106,7 +106,7 @@ export const beginChallenge = async (
   return { id, code, expired: false, completed: false }
 }
 
-type ChallengeCtx = Pick<Ctx, 'identity' | 'securityEvents'>
+type ChallengeCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
 
 /** Whether a challenge is as we wrote it. Ask only where it decides: one that was used or ended has no MAC any more. */
 export const isOurChallenge = (ctx: ChallengeCtx, row: SessionChallengeRow): boolean =>

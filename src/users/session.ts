@@ -11,12 +11,13 @@ import {
   insertSession,
   type SessionFacts,
   type SessionRow,
+  usedToken,
 } from '../../db/queries/sessions.ts'
 import { readUserFacts, type UserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
 import { actorOf } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
-import { isOurs, sessionMac } from '../auth/row-macs.ts'
+import { isOurs, reportForged, sessionMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
@@ -82,7 +83,7 @@ type Begun = { readonly row: OpenSession['row']; readonly user: UserFacts }
 
 /** @returns null if the user's row is not as we wrote it. */
 export const beginSession = async (
-  ctx: Pick<Ctx, 'config' | 'identity' | 'securityEvents'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'identity' | 'securityEvents'>,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -165,6 +166,10 @@ export const refreshToken = async (
     const found = await findSessionToRefresh(ctx.db, shown)
     if (found === null || !isOurs(ctx, mac, found.row) || !isOurUser(ctx, found.user)) throw sessionEnded()
     const { row, user, now } = found
+    if (ctx.db.ended.has(usedToken(row))) {
+      reportForged(ctx, { table: mac.table, id, projectId })
+      throw sessionEnded()
+    }
     // Whoever has the earlier key can make it, but the session's present token is of the present key.
     if (retiredAt !== null && generation === row.generation && row.refreshedAt > retiredAt) throw sessionEnded()
     const refresh = refreshOf(row, { generation, now, lifetimes: lifetimesOf(ctx) })

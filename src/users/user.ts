@@ -8,7 +8,7 @@ import { isOurs, userMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
-type UserCtx = Pick<Ctx, 'identity' | 'securityEvents'>
+type UserCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
 
 type Proven = { readonly email: string } | { readonly signInWallet: string } | null
 

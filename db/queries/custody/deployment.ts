@@ -1,7 +1,8 @@
 import { eq, isNull } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { deployment, deploymentKey, networks } from '../../schema.ts'
-import { type FreezeListRow, writeFreezeList } from '../freezes.ts'
+import type { FreezeListRow } from '../freezes.ts'
+import { writeFreezeList } from './freeze-lists.ts'
 
 export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'createdAt'>
 

@@ -12,15 +12,14 @@
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { readNetworks } from '../../../db/queries/custody/deployment.ts'
+import { lockFreezeList, writeFreezeList } from '../../../db/queries/custody/freeze-lists.ts'
 import {
   allFreezeLists,
   auditedFreezeVersion,
   type FreezeListRow,
-  lockFreezeList,
   NETWORKS_LIST,
   readFreezeLists,
   setBackFreezeLists,
-  writeFreezeList,
 } from '../../../db/queries/freezes.ts'
 import { FREEZE_SCOPES, type FreezeScope, type Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'

@@ -1,0 +1,199 @@
+// Writes of rows that decide. PostgreSQL answers to a write that a trigger of its owner has undone as to any other. So what was meant
+// is compared twice: with what the statement returns, and at the end of the transaction with the row as it stands then, when deferred
+// triggers have run too. If it differs, the transaction is rolled back.
+//
+// A row that is put back after the commit is not found here: what a process itself has ended, it remembers (`ended`).
+
+import { isDeepStrictEqual } from 'node:util'
+import { and, eq, getTableColumns, getTableName, type InferSelectModel, is, SQL, sql } from 'drizzle-orm'
+import {
+  getTableConfig,
+  type PgColumn,
+  type PgInsertValue,
+  type PgTable,
+  type PgUpdateSetSource,
+} from 'drizzle-orm/pg-core'
+import type { Db, Tx } from './client.ts'
+import { NotWritten, requireWritten } from './written.ts'
+
+type Values = Readonly<Record<string, unknown>>
+
+/** What a transaction means to leave behind, by table and key; `values` null: no row. */
+export type Writes = Map<string, { readonly table: PgTable; readonly key: Values; readonly values: Values | null }>
+
+const ENDED_MAX = 100_000
+
+/** Names of rows that this process has ended, or seen ended; the newest of them. */
+export type Ended = { readonly has: (name: string) => boolean; readonly add: (name: string) => void }
+
+export const createEnded = (): Ended => {
+  const names = new Set<string>()
+  return {
+    has: (name) => names.has(name),
+    add: (name) => {
+      names.add(name)
+      const [oldest] = names
+      if (names.size > ENDED_MAX && oldest !== undefined) names.delete(oldest)
+    },
+  }
+}
+
+/** What `Ended` calls a row. @param key the values of its primary key. */
+export const endedName = (table: string, key: readonly unknown[]): string =>
+  [table, ...key.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value))].join(' ')
+
+/** SQL is computed by the database, and undefined stays as it is. */
+const isKnown = (value: unknown): boolean => value !== undefined && !is(value, SQL)
+
+/** @throws NotWritten */
+const compareRow = (table: PgTable, values: Values, row: Values | undefined): void => {
+  const meant = Object.fromEntries(Object.entries(values).filter(([, value]) => isKnown(value)))
+  if (row === undefined) throw notWritten(table, values)
+  requireWritten({ table: getTableName(table), meant, returned: row })
+}
+
+const notWritten = (table: PgTable, row: Values): NotWritten => new NotWritten(getTableName(table), row)
+
+/** The columns of the primary key, by their names in code. */
+const keyColumns = (table: PgTable) => {
+  const keys = getTableConfig(table).primaryKeys.flatMap(({ columns }) => columns.map(({ name }) => name))
+  return Object.entries(getTableColumns(table)).filter(([, { primary, name }]) => primary || keys.includes(name))
+}
+
+const keyOf = (table: PgTable, row: Values): Values =>
+  Object.fromEntries(keyColumns(table).map(([name]) => [name, row[name]]))
+
+const nameOf = (table: PgTable, row: Values): string => endedName(getTableName(table), Object.values(keyOf(table, row)))
+
+const byKey = (table: PgTable, key: Values) => and(...keyColumns(table).map(([name, column]) => eq(column, key[name])))
+
+const inTransaction = <Result>(db: Db | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
+  'writes' in db ? work(db) : db.transaction(work)
+
+/** Compares a written row, and keeps what it must be at the commit. A later write of the transaction adds to it. @throws NotWritten */
+const expectRow = (tx: Tx, table: PgTable, meant: Values, row: Values | undefined): void => {
+  compareRow(table, meant, row)
+  if (row === undefined) return
+  const name = nameOf(table, row)
+  const columns = Object.keys(meant).filter((column) => meant[column] !== undefined)
+  const values = Object.fromEntries(columns.map((column) => [column, row[column]]))
+  tx.writes.set(name, { table, key: keyOf(table, row), values: { ...tx.writes.get(name)?.values, ...values } })
+}
+
+/** Reads what the transaction has written once more, after the triggers that wait for its end. @throws NotWritten */
+export const confirmWrites = async (tx: Tx): Promise<void> => {
+  if (tx.writes.size === 0) return
+  const writes = [...tx.writes.values()]
+  await tx.execute(sql`set constraints all immediate`)
+  const found = await Promise.all(writes.map(({ table, key }) => tx.select().from(table).where(byKey(table, key))))
+  for (const [index, { table, key, values }] of writes.entries()) {
+    const row: Values | undefined = found[index]?.[0]
+    if (values !== null) compareRow(table, values, row)
+    else if (row !== undefined) throw notWritten(table, key)
+  }
+}
+
+/** @throws NotWritten */
+export const insertRow = <Table extends PgTable>(
+  db: Db | Tx,
+  table: Table,
+  values: PgInsertValue<Table>,
+): Promise<InferSelectModel<Table>> =>
+  inTransaction(db, async (tx) => {
+    const [row] = await tx
+      .insert<PgTable>(table)
+      .values(values as PgInsertValue<PgTable>)
+      .returning()
+    expectRow(tx, table, values, row)
+    return row as InferSelectModel<Table>
+  })
+
+/**
+ * Inserts a row unless there is one with its unique values.
+ * @param input.there finds that one. @returns null if it is there. @throws NotWritten
+ */
+export const insertUnlessThere = <Table extends PgTable>(
+  db: Db | Tx,
+  table: Table,
+  { values, there }: { readonly values: PgInsertValue<Table>; readonly there: SQL | undefined },
+): Promise<InferSelectModel<Table> | null> =>
+  inTransaction(db, async (tx) => {
+    const insert = tx.insert<PgTable>(table).values(values as PgInsertValue<PgTable>)
+    const [row] = await insert.onConflictDoNothing().returning()
+    if (row === undefined && (await tx.select().from<PgTable>(table).where(there)).length > 0) return null
+    expectRow(tx, table, values, row)
+    return row as InferSelectModel<Table>
+  })
+
+/** Inserts a row, or gives the one that is there the values `set`. @throws NotWritten */
+export const upsertRow = <Table extends PgTable>(
+  db: Db | Tx,
+  table: Table,
+  { values, target, set }: { readonly values: PgInsertValue<Table>; readonly target: PgColumn[]; readonly set: Values },
+): Promise<void> =>
+  inTransaction(db, async (tx) => {
+    const insert = tx.insert<PgTable>(table).values(values as PgInsertValue<PgTable>)
+    const [row] = await insert.onConflictDoUpdate({ target, set }).returning()
+    expectRow(tx, table, { ...values, ...set }, row)
+  })
+
+type Found = {
+  readonly where: SQL | undefined
+  /** Nothing makes it undone. This process remembers it, and refuses a row that was put back. */
+  readonly isFinal?: boolean
+}
+
+/** @throws NotWritten for a row that this process has ended before. */
+const endRow = (tx: Tx, name: string, refuse: () => NotWritten): void => {
+  if (tx.ended.has(name)) throw refuse()
+  tx.afterCommit(() => tx.ended.add(name))
+}
+
+/** Changes the rows that are found. @returns them as they are now. @throws NotWritten */
+export const updateRows = <Table extends PgTable>(
+  db: Db | Tx,
+  table: Table,
+  { set, where, isFinal = false }: Found & { readonly set: PgUpdateSetSource<Table> },
+): Promise<readonly InferSelectModel<Table>[]> =>
+  inTransaction(db, async (tx) => {
+    // PostgreSQL alone knows what it computes: that has to be another value than before.
+    const isComputed = !Object.values(set).some(isKnown)
+    const before = isComputed ? await tx.select().from<PgTable>(table).where(where) : []
+    const former = new Map(before.map((row: Values) => [nameOf(table, row), row]))
+    const [rows, left] = await Promise.all([
+      tx
+        .update<PgTable>(table)
+        .set(set as PgUpdateSetSource<PgTable>)
+        .where(where)
+        .returning(),
+      tx.select().from<PgTable>(table).where(where),
+    ])
+    const names = new Set(rows.map((row) => nameOf(table, row)))
+    for (const row of left) if (!names.has(nameOf(table, row))) throw notWritten(table, row)
+    for (const row of rows) {
+      expectRow(tx, table, set, row)
+      if (isDeepStrictEqual(former.get(nameOf(table, row)), row)) throw notWritten(table, row)
+      if (isFinal) endRow(tx, nameOf(table, row), () => notWritten(table, row))
+    }
+    return rows as InferSelectModel<Table>[]
+  })
+
+/** Deletes the rows that are found. @returns them. @throws NotWritten */
+export const deleteRows = <Table extends PgTable>(
+  db: Db | Tx,
+  table: Table,
+  { where, isFinal = false }: Found,
+): Promise<readonly InferSelectModel<Table>[]> =>
+  inTransaction(db, async (tx) => {
+    const [rows, [left]] = await Promise.all([
+      tx.delete<PgTable>(table).where(where).returning(),
+      tx.select().from<PgTable>(table).where(where).limit(1),
+    ])
+    if (left !== undefined) throw notWritten(table, left)
+    for (const row of rows) {
+      const name = nameOf(table, row)
+      tx.writes.set(name, { table, key: keyOf(table, row), values: null })
+      if (isFinal) endRow(tx, name, () => notWritten(table, row))
+    }
+    return rows as InferSelectModel<Table>[]
+  })
