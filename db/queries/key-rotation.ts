@@ -48,7 +48,7 @@ export const replaceMacs = async (
 }
 
 /** Tables of no project, whose rows have no id that is a UUID. Each row has another MAC. */
-export type DeploymentMacTable = 'operators' | 'operator_passkeys' | 'abi_items'
+export type DeploymentMacTable = 'operators' | 'operator_passkeys' | 'abi_items' | 'listed_tokens'
 
 /** The same for their rows. */
 export const replaceDeploymentMacs = async (

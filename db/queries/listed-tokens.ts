@@ -1,19 +1,21 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { createdTokens, listedTokens, transactions } from '../schema.ts'
+import { audit, createdTokens, listedTokens, transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-export type ListedTokenRow = Omit<typeof listedTokens.$inferInsert, 'listName' | 'importedAt' | 'displayDecimals'> & {
-  readonly displayDecimals: number | null
-}
+type StoredToken = typeof listedTokens.$inferSelect
+/** What the MAC of a listed token covers. */
+export type ListedTokenFacts = Omit<StoredToken, 'importedAt' | 'mac'>
+/** A token of a list. */
+export type ListedTokenRow = Omit<ListedTokenFacts, 'listName'>
 
-/** 7 values each, of the 65,535 that one statement can have. */
+/** 8 values each, of the 65,535 that one statement can have. */
 const ROWS_A_STATEMENT = 2_000
 
 /** Replaces the list of this name. A token that is also on another list moves to this one. */
 export const replaceTokenList = async (
   tx: Tx,
-  input: { readonly listName: string; readonly tokens: readonly ListedTokenRow[] },
+  input: { readonly listName: string; readonly tokens: readonly Omit<StoredToken, 'importedAt'>[] },
 ): Promise<void> => {
   const { listName, tokens } = input
   // One at a time, to avoid deadlocks.
@@ -27,7 +29,7 @@ export const replaceTokenList = async (
         .delete(listedTokens)
         .where(and(eq(listedTokens.network, network), inArray(listedTokens.address, addresses)))
     }
-    await tx.insert(listedTokens).values(rows.map((row) => ({ ...row, listName })))
+    await tx.insert(listedTokens).values(rows)
   }
 }
 
@@ -51,8 +53,22 @@ type TokenDisplayRow = {
   readonly address: string
   readonly logoUrl: string
   readonly displayDecimals: number | null
-  /** Whether the project created it; a list knows nothing of it. */
-  readonly isCreated: boolean
+  /** As the list has it; null: the project created it, and a list knows nothing of it. */
+  readonly listed: StoredToken | null
+}
+
+/** All tokens of all lists. */
+export const allListedTokens = (db: Queryable): Promise<readonly StoredToken[]> =>
+  db.select().from(listedTokens).orderBy(listedTokens.network, listedTokens.address)
+
+/** The lists that the audit says were removed last. */
+export const removedTokenLists = async (db: Queryable): Promise<ReadonlySet<string>> => {
+  const rows = await db
+    .selectDistinctOn([audit.subject], { name: audit.subject, action: audit.action })
+    .from(audit)
+    .where(inArray(audit.action, ['token_list_imported', 'token_list_removed']))
+    .orderBy(audit.subject, sql`${audit.id} desc`)
+  return new Set(rows.filter(({ action }) => action === 'token_list_removed').map(({ name }) => name))
 }
 
 /**
@@ -66,23 +82,13 @@ export const readTokenDisplays = async (
   if (input.addresses.length === 0) return []
   const { network, projectId } = input
   const addresses = [...input.addresses]
-  const listed = db
-    .select({
-      address: sql<string>`${listedTokens.address}`.as('address'),
-      logoUrl: sql<string>`${listedTokens.logoUrl}`.as('logo_url'),
-      displayDecimals: sql<number | null>`${listedTokens.displayDecimals}`.as('display_decimals'),
-      isCreated: sql<boolean>`false`.as('is_created'),
-    })
+  const listing = db
+    .select()
     .from(listedTokens)
     .where(and(eq(listedTokens.network, network), inArray(listedTokens.address, addresses)))
-  if (projectId === null) return listed
-  const created = db
-    .select({
-      address: sql<string>`${transactions.contractAddress}`.as('address'),
-      logoUrl: sql<string>`${createdTokens.logoUrl}`.as('logo_url'),
-      displayDecimals: sql<number | null>`null::smallint`.as('display_decimals'),
-      isCreated: sql<boolean>`true`.as('is_created'),
-    })
+  if (projectId === null) return (await listing).map((row) => ({ ...row, listed: row }))
+  const creating = db
+    .select({ address: sql<string>`${transactions.contractAddress}`, logoUrl: createdTokens.logoUrl })
     .from(transactions)
     .innerJoin(createdTokens, eq(createdTokens.transactionId, transactions.id))
     .where(
@@ -93,7 +99,11 @@ export const readTokenDisplays = async (
         eq(createdTokens.projectId, projectId),
       ),
     )
-  return listed.unionAll(created).orderBy(sql`is_created`)
+  const [listed, created] = await Promise.all([listing, creating])
+  return [
+    ...listed.map((row) => ({ ...row, listed: row })),
+    ...created.map((row) => ({ ...row, displayDecimals: null, listed: null })),
+  ]
 }
 
 /** Addresses of a network's listed tokens, in alphabetical order. */

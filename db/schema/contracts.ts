@@ -70,6 +70,8 @@ export const listedTokens = pgTable(
     /** null if the list does not say. */
     displayDecimals: smallint('display_decimals'),
     importedAt: instant('imported_at').notNull().default(now),
+    /** The row's MAC, by src/auth/row-macs.ts. */
+    mac: bytes('mac').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.network, table.address] }),

@@ -14,7 +14,7 @@ import type { Activity } from './item.ts'
  * come in, and each page is equally fast.
  */
 export const listActivity = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'identity'>,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string
@@ -30,7 +30,7 @@ export const listActivity = async (
   const contracts = new Set(rows.flatMap((row) => row.contract ?? []))
   const [facts, displays] = await Promise.all([
     chain.facts([...contracts]),
-    tokenDisplays(ctx.db, { chain, addresses: [...contracts], projectId: input.projectId }),
+    tokenDisplays(ctx, { chain, addresses: [...contracts], projectId: input.projectId }),
   ])
   return rows.map((movement) => ({
     movement,

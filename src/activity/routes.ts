@@ -12,7 +12,7 @@ import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from 
 const { detail } = describedAs('Activity')
 
 export const activityRoutes = (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'config' | 'now' | 'log'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'config' | 'now' | 'log' | 'identity'>,
   authentication: Authentication,
 ) =>
   new Elysia({ prefix: '/activity', normalize: false }).use(authentication).get(

@@ -23,7 +23,7 @@ export const lookupByName = async (
  * @param input.texts EVM addresses may have any letter case; the checksum is not checked
  */
 export const addressesMetadata = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'identity'>,
   input: { readonly network: Network; readonly texts: readonly string[] },
 ): Promise<AddressesMetadata> => {
   const { network, texts } = input
@@ -33,7 +33,7 @@ export const addressesMetadata = async (
   }
   const canonical = new Map(texts.map((text, index) => [text, chain.parseShown(text, `addresses.${index}`)]))
   const addresses = [...new Set(canonical.values())]
-  const [facts, displays] = await Promise.all([chain.facts(addresses), tokenDisplays(ctx.db, { chain, addresses })])
+  const [facts, displays] = await Promise.all([chain.facts(addresses), tokenDisplays(ctx, { chain, addresses })])
   return Object.fromEntries(
     [...canonical].map(([text, address]) => {
       const known = facts.get(address)

@@ -8,7 +8,7 @@ import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.
 
 const { detail } = describedAs('Addresses')
 
-export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Authentication) =>
+export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains' | 'identity'>, authentication: Authentication) =>
   new Elysia({ prefix: '/addresses', normalize: false })
     .use(authentication)
     .get(

@@ -34,7 +34,7 @@ const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: Listed
   return decisions.filter(({ decision }) => decision === 'approve').length >= required ? 'granted' : 'waiting'
 }
 
-type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now'>
+type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity'>
 
 type Previews = Pick<ShownApproval, 'previews' | 'signed'>
 const NONE: Previews = { previews: null, signed: null }

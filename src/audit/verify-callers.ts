@@ -8,10 +8,18 @@ import {
   revivedUsers,
 } from '../../db/queries/caller-rows.ts'
 import type { MacTable } from '../../db/queries/key-rotation.ts'
+import { allListedTokens, removedTokenLists } from '../../db/queries/listed-tokens.ts'
 import { allOperatorRows, operatorActs } from '../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../db/queries/token-keys.ts'
 import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
-import { abiItemMac, operatorMac, operatorPasskeyMac, operatorTokenMac } from '../auth/row-macs.ts'
+import {
+  abiItemMac,
+  listedTokenMac,
+  operatorMac,
+  operatorPasskeyMac,
+  operatorTokenMac,
+  type RowMac,
+} from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
 import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -108,29 +116,50 @@ const verifyOperators = async ({ db, identity }: VerifyCtx): Promise<Callers> =>
   }
 }
 
-/** What names functions to people, which is of no project. */
-const verifyAbis = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
-  const [items, removed, mac] = [await allAbiItems(db), await removedAbis(db), abiItemMac(identity)]
-  const troubleOf = (item: (typeof items)[number]): string | null => {
-    if (!mac.holds(item)) return NOT_OURS
-    return removed.has(item.abiName) ? REVIVED : null
-  }
-  const forged = items.flatMap((item): readonly ForgedRow[] => {
-    const trouble = troubleOf(item)
-    const id = `${item.abiName}: ${item.signature}`
-    return trouble === null ? [] : [{ table: mac.table, id, projectId: null, trouble }]
+type Named<Row> = {
+  readonly mac: RowMac<Row>
+  readonly rows: readonly (Row & { readonly mac: Uint8Array })[]
+  readonly idOf: (row: Row) => string
+  readonly isRemoved: (row: Row) => boolean
+}
+
+const verifyNames = <Row>({ mac, rows, idOf, isRemoved }: Named<Row>): Callers => {
+  const forged = rows.flatMap((row): readonly ForgedRow[] => {
+    const trouble = !mac.holds(row) ? NOT_OURS : isRemoved(row) ? REVIVED : null
+    return trouble === null ? [] : [{ table: mac.table, id: idOf(row), projectId: null, trouble }]
   })
-  return { rows: items.length, forged }
+  return { rows: rows.length, forged }
+}
+
+/** What names functions and tokens to people, which is of no project. */
+const verifyAllNames = async ({ db, identity }: VerifyCtx): Promise<readonly Callers[]> => {
+  const [abis, lists] = [await removedAbis(db), await removedTokenLists(db)]
+  return [
+    verifyNames({
+      mac: abiItemMac(identity),
+      rows: await allAbiItems(db),
+      idOf: ({ abiName, signature }) => `${abiName}: ${signature}`,
+      isRemoved: ({ abiName }) => abis.has(abiName),
+    }),
+    verifyNames({
+      mac: listedTokenMac(identity),
+      rows: await allListedTokens(db),
+      idOf: ({ network, address }) => `${network} ${address}`,
+      isRemoved: ({ listName }) => lists.has(listName),
+    }),
+  ]
 }
 
 /**
- * Checks all rows that decide who a caller is, and those of wallets and ABIs: that the service wrote them, that they are not ended in the
+ * Checks all rows that decide who a caller is, and those of wallets, ABIs and lists of tokens: that the service wrote them, that they are not ended in the
  * audit, and that no row that the audit names is gone.
  * @param of.projectId null: of all projects, and of the deployment.
  */
 export const verifyCallers = async (ctx: VerifyCtx, of: OfProject): Promise<Callers> => {
   const tables = [
-    ...(of.projectId === null ? [await verifyTokenKeys(ctx), await verifyOperators(ctx), await verifyAbis(ctx)] : []),
+    ...(of.projectId === null
+      ? [await verifyTokenKeys(ctx), await verifyOperators(ctx), ...(await verifyAllNames(ctx))]
+      : []),
     ...(await withEachCallerTable((table) => verifyTable(ctx, of, table))),
   ]
   return {

@@ -11,6 +11,7 @@ import type { AbiItemFacts } from '../../db/queries/abis.ts'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
 import type { ContractFacts } from '../../db/queries/facts.ts'
 import type { IssuerFacts } from '../../db/queries/issuers.ts'
+import type { ListedTokenFacts } from '../../db/queries/listed-tokens.ts'
 import type { NonceRow } from '../../db/queries/logins.ts'
 import type { OperatorFacts, OperatorPasskeyFacts, OperatorTokenFacts } from '../../db/queries/operators.ts'
 import type { PasskeyFacts } from '../../db/queries/passkeys.ts'
@@ -117,6 +118,11 @@ export const abiItemMac = rowMac<AbiItemFacts>('abi_items', (row) => {
   const { abiName, network, address, kind, selector, signature, item } = row
   const text = JSON.stringify([item.name, item.inputs.map(partsOf)])
   return [abiName, network ?? '', address ?? '', kind, selector, signature, text]
+})
+
+export const listedTokenMac = rowMac<ListedTokenFacts>('listed_tokens', (row) => {
+  const { network, address, listName, name, symbol, logoUrl, displayDecimals } = row
+  return [network, address, listName, name, symbol, logoUrl, displayDecimals === null ? '' : String(displayDecimals)]
 })
 
 export const operatorMac = rowMac<OperatorFacts>('operators', ({ name, role }) => [name, role])

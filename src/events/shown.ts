@@ -43,7 +43,7 @@ const readItems = async (
   const { projectId, chain, moved } = input
   const addresses = [...new Set(moved.flatMap(({ contract_address }) => contract_address ?? []))]
   const found = await readFacts(ctx.db, { network: chain.network, addresses })
-  const displays = await tokenDisplays(ctx.db, { chain, addresses, projectId })
+  const displays = await tokenDisplays({ db: ctx.db, identity: null }, { chain, addresses, projectId })
   const facts = new Map(found.map((row) => [row.address, row]))
   return moved.map(({ contract_address: contract, token_id, type, ...each }) =>
     itemOf(chain, {

@@ -3,9 +3,10 @@
 
 import { allAbiItems } from '../../db/queries/abis.ts'
 import { type DeploymentMacTable, replaceDeploymentMacs, replaceMacs } from '../../db/queries/key-rotation.ts'
+import { allListedTokens } from '../../db/queries/listed-tokens.ts'
 import { allOperatorRows } from '../../db/queries/operators.ts'
 import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
-import { abiItemMac, operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
+import { abiItemMac, listedTokenMac, operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 import type { SealingKey } from '../custody/sealer.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
@@ -112,13 +113,21 @@ const remakeAbis = async (work: Work & { readonly from: SealingKey }): Promise<R
     nameOf: ({ abiName, signature }) => `${abiName}: ${signature}`,
   })
 
+const remakeTokens = async (work: Work & { readonly from: SealingKey }): Promise<Remade> =>
+  remakeDeploymentTable(work, {
+    table: 'listed_tokens',
+    macOf: listedTokenMac,
+    rows: await allListedTokens(work.db),
+    nameOf: ({ network, address }) => `${network} ${address}`,
+  })
+
 /** Gives each row that the present key verifies a MAC under the next one. It may be killed and run again. */
 export const remakeRows = async (work: Work & { readonly from: SealingKey }): Promise<Remade> => {
   const remade = await withEachCallerTable((table) => {
     const before = table.macOf(work.from)
     return remakeTable(work, table, (row) => (before.holds(row) ? null : NOT_OURS))
   })
-  return sumOf([...(await remakeOperators(work)), await remakeAbis(work), ...remade])
+  return sumOf([...(await remakeOperators(work)), await remakeAbis(work), await remakeTokens(work), ...remade])
 }
 
 const NOTHING: Remade = { rows: 0, remade: 0, forged: [] }

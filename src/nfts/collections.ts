@@ -50,7 +50,7 @@ const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: str
  * at its own URI (ERC-7572) is used if it is hosted here or contained in the URI.
  */
 export const collectionByAddress = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'config'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'identity'>,
   input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
 ): Promise<NftCollection> => {
   const { network } = input
@@ -71,7 +71,7 @@ export const collectionByAddress = async (
   if (own !== undefined) return own
   if (chain === null) throw notFound('collection')
   const facts = (await chain.facts([contractAddress])).get(contractAddress)
-  const display = (await tokenDisplays(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
+  const display = (await tokenDisplays(ctx, { chain, addresses: [contractAddress] })).get(contractAddress)
   const shown = facts && contractOf({ chain, address: contractAddress, facts, display })
   if (!shown?.nft) throw notFound('collection')
   const { nft } = shown

@@ -63,7 +63,7 @@ type Naming = {
 }
 
 const knownIn = async (
-  { db, chains }: Pick<Ctx, 'db' | 'chains'>,
+  { db, chains, identity }: Pick<Ctx, 'db' | 'chains' | 'identity'>,
   { network, rules, tokenLimits }: Naming,
 ): Promise<ReadonlyMap<string, KnownAddress>> => {
   const chain = chains.of(network)
@@ -75,7 +75,7 @@ const knownIn = async (
       chains.all.find((each) => each.network === network),
       addresses,
     ),
-    tokenDisplays(db, { chain, addresses }),
+    tokenDisplays({ db, identity }, { chain, addresses }),
   ])
   return new Map(
     [...named].map(([value, address]) => [

@@ -17,7 +17,7 @@ const LISTED_MAX = 250
  * for the coin, only balances above zero are returned.
  */
 export const tokenBalances = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'identity'>,
   input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<TokenBalance[]> => {
   const { network } = input
@@ -33,7 +33,7 @@ export const tokenBalances = async (
   const addresses = [...tokens.keys()]
   const [facts, displays] = await Promise.all([
     chain.facts(addresses),
-    tokenDisplays(ctx.db, { chain, addresses, projectId: input.projectId }),
+    tokenDisplays(ctx, { chain, addresses, projectId: input.projectId }),
   ])
   const native = nativeToken(chain)
   return [

@@ -8,7 +8,7 @@ import { nativeToken, tokenDisplays, tokenOf } from './token.ts'
 
 /** One token, or the network's coin by its word. @throws not_found if there is no such token on the chain. */
 export const getToken = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'identity'>,
   input: Pick<Reach, 'projectId'> & { readonly network: Network; readonly token: string },
 ): Promise<Token> => {
   const { network, projectId } = input
@@ -17,7 +17,7 @@ export const getToken = async (
   const address = tokensOf(chain).parseToken(input.token, 'token')
   const [facts, displays] = await Promise.all([
     chain.facts([address]),
-    tokenDisplays(ctx.db, { chain, addresses: [address], projectId }),
+    tokenDisplays(ctx, { chain, addresses: [address], projectId }),
   ])
   const said = facts.get(address)
   if (said?.standard !== 'erc20') throw new AppError('not_found', `${network} has no such token.`)

@@ -2,6 +2,7 @@
 // and tokens are used. Lists are long and have many authors, so an invalid token is reported and the others are imported.
 
 import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../db/queries/listed-tokens.ts'
+import { listedTokenMac } from '../auth/row-macs.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import { cleanText } from '../chains/text.ts'
 import type { Ctx } from '../context.ts'
@@ -222,13 +223,15 @@ export const parseTokenListFile = (input: {
  * one. Valid tokens are stored, and the result reports the others.
  */
 export const importTokenList = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'audit' | 'chains' | 'identity'>,
   input: { readonly text: string; readonly actor: string },
 ): Promise<TokenListFile> => {
   const file = parseTokenListFile({ text: input.text, chains: ctx.chains.known })
   const { name, version, tokens, skipped, refused } = file
+  const mac = listedTokenMac(ctx.identity)
+  const rows = tokens.map((row) => ({ ...row, listName: name }))
   await ctx.db.transaction(async (tx) => {
-    await replaceTokenList(tx, { listName: name, tokens })
+    await replaceTokenList(tx, { listName: name, tokens: rows.map((row) => ({ ...row, mac: mac.of(row) })) })
     const details = {
       version,
       tokens: String(tokens.length),

@@ -4,9 +4,11 @@
 import type { Queryable } from '../../db/client.ts'
 import { readTokenDisplays } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
+import { listedTokenMac } from '../auth/row-macs.ts'
 import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Chain, NodelessChain } from '../chains/chain.ts'
 import type { TokenDisplay } from '../chains/networks.ts'
+import type { Sealer } from '../custody/sealer.ts'
 import type { PreviewContract } from '../transactions/preview-schema.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
@@ -97,11 +99,12 @@ export const contractOf = (input: {
 export type TokenDisplays = ReadonlyMap<string, TokenDisplay>
 
 /**
- * Looks up addresses in the lists with one indexed query (none for no address). The network's known tokens fill in missing values.
+ * Looks up addresses in the lists (no query for no address). The network's known tokens fill in missing values.
+ * A row of a list that the service did not write counts as absent; a process without the identity key takes all.
  * @param input.projectId shows the logos of tokens that the project created, too, unless they are listed
  */
 export const tokenDisplays = async (
-  db: Queryable,
+  { db, identity }: { readonly db: Queryable; readonly identity: Pick<Sealer, 'authenticator' | 'verifier'> | null },
   input: {
     readonly chain: Pick<Chain, 'network' | 'knownTokens'>
     readonly addresses: readonly string[]
@@ -115,9 +118,11 @@ export const tokenDisplays = async (
     if (display !== undefined) displays.set(address, display)
   }
   const found = await readTokenDisplays(db, { network: chain.network, addresses, projectId: projectId ?? null })
-  for (const { address, logoUrl, displayDecimals, isCreated } of found) {
+  const mac = identity && listedTokenMac(identity)
+  for (const { address, logoUrl, displayDecimals, listed } of found) {
+    if (listed !== null && mac !== null && !mac.holds(listed)) continue
     const known = displays.get(address)
-    if (!isCreated || known === undefined)
+    if (listed !== null || known === undefined)
       displays.set(address, {
         logoUrl: logoUrl === '' ? (known?.logoUrl ?? '') : logoUrl,
         displayDecimals: displayDecimals ?? known?.displayDecimals ?? null,

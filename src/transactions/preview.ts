@@ -30,7 +30,7 @@ const LIMIT_MS = 50_000
 
 /** Simulates transactions in sequence and sends nothing. One that fails does not fail the others. */
 export const previewTransactions = async (
-  ctx: Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets'>,
+  ctx: Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'identity'>,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
   const limitMs = Math.min(NODE_TIMEOUTS_MAX * ctx.config.nodeTimeoutMs, LIMIT_MS)
@@ -46,7 +46,7 @@ export const previewTransactions = async (
 }
 
 const previewAll = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'vault' | 'wallets'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'vault' | 'wallets' | 'identity'>,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
   const network = input.network ?? (await onlyNetwork(ctx, { ...input, address: input.from, field: 'from' }))
@@ -66,7 +66,7 @@ const previewAll = async (
   const addresses = addressesIn(intents, previews)
   const [moved, displays] = await Promise.all([
     chain.sureFacts(addresses.filter((address) => !called.has(address))),
-    tokenDisplays(ctx.db, { chain, addresses, projectId: input.projectId }),
+    tokenDisplays(ctx, { chain, addresses, projectId: input.projectId }),
   ])
   const known = { chain, displays, facts: new Map([...called, ...moved]) }
   return intents.map((intent, index) => {

@@ -23,7 +23,7 @@ type PreviewInput = Reach & {
   readonly typedData: TypedDataField
 }
 
-type Previewing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now'>
+type Previewing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity'>
 
 const addressesIn = ({ contract, spender, moves }: Meaning): readonly string[] => [
   ...new Set([contract, spender, ...moves.map((move) => move.contract)].filter((address) => address !== null)),
@@ -102,7 +102,7 @@ export const previewTypedData = async (ctx: Previewing, input: PreviewInput): Pr
   const addresses = addressesIn(meaning)
   const [facts, displays, policy] = await Promise.all([
     chain.sureFacts(addresses),
-    tokenDisplays(ctx.db, { chain, addresses }),
+    tokenDisplays(ctx, { chain, addresses }),
     previewSignaturePolicy(ctx, { ...input, chain, from: signer, typedData }),
   ])
   const known = { chain, facts, displays, listed: new Set(displays.keys()), signer, now: ctx.now() }

@@ -113,8 +113,8 @@ const makeCompany = async (sql: Sql, { rows, projectId, largeWallet }: Input): P
     insert into contract_facts (network, address, standard, name, symbol, decimals)
     select network, address, standard, 'Name ' || index, 'S' || index, decimals
     from bench_contracts, (select distinct unnest(${NETWORKS}) as network) networks;
-    insert into listed_tokens (network, address, list_name, name, symbol, logo_url, display_decimals)
-    select 'Ethereum', address, 'Bench', 'Name', 'S', 'https://example.com/' || index, 6
+    insert into listed_tokens (network, address, list_name, name, symbol, logo_url, display_decimals, mac)
+    select 'Ethereum', address, 'Bench', 'Name', 'S', 'https://example.com/' || index, 6, ''
     from bench_contracts where index < ${LISTED_TOKENS};
     analyze bench_wallets, bench_contracts`)
 }

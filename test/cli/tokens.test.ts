@@ -28,7 +28,7 @@ const LARGEST = isLong ? 50_000 : 5_000
 
 const importList = (text: string) => importTokenList(service.ctx, { text, actor: 'operator' })
 const looksOf = async (...addresses: readonly string[]) =>
-  Object.fromEntries(await tokenDisplays(service.ctx.db, { chain: service.ctx.chains.of('Ethereum'), addresses }))
+  Object.fromEntries(await tokenDisplays(service.ctx, { chain: service.ctx.chains.of('Ethereum'), addresses }))
 const good = (output: string) => ({ exitCode: 0, errors: '', output })
 
 test('imports, lists and removes token lists, and audits each change', async () => {
@@ -75,7 +75,31 @@ test('an imported list overrides the known tokens of the network, which fill in 
   await importList(listOf('Looks', [{ ...TOKEN, address: USDC, extensions: { displayDecimals: 5 } }]))
   expect(await looksOf(USDC)).toEqual({ [USDC]: { logoUrl: byDefault?.logoUrl ?? '', displayDecimals: 5 } })
   const elsewhere = { chain: service.ctx.chains.of('Base'), addresses: [USDC] }
-  expect(await tokenDisplays(service.ctx.db, elsewhere)).toEqual(new Map())
+  expect(await tokenDisplays(service.ctx, elsewhere)).toEqual(new Map())
+})
+
+test('a row that the service did not write is not listed, and is named', async () => {
+  const named = async () => {
+    const { output } = await runCli(['audit', 'verify', '--json'], service.variables)
+    const rows: readonly { table: string; id: string; trouble: string }[] = JSON.parse(output).callers.forged
+    return rows.map(({ table, id, trouble }) => [table, id, trouble])
+  }
+  await importList(listOf('True', [{ ...TOKEN, logoURI: 'https://example.com/true.png' }]))
+  const stranger = `0x${'27'.repeat(20)}`
+  const NOT_OURS = 'it is not as the service wrote it'
+  await sql`insert into listed_tokens (network, address, list_name, name, symbol, logo_url, display_decimals, mac)
+    select network, ${stranger}, list_name, name, symbol, logo_url, display_decimals, mac from listed_tokens where list_name = 'True'`
+  expect(Object.keys(await looksOf(DOOR, stranger))).toEqual([DOOR])
+  expect(await named()).toEqual([['listed_tokens', `Ethereum ${stranger}`, NOT_OURS]])
+  await sql`delete from listed_tokens where address = ${stranger}`
+  const rows = await sql`select * from listed_tokens where list_name = 'True'`
+  await cli('remove', 'True')
+  expect(await named()).toEqual([])
+  for (const row of rows) await sql`insert into listed_tokens ${sql(row)}`
+  expect(await named()).toEqual([
+    ['listed_tokens', `Ethereum ${DOOR}`, 'the audit says that it was revoked, removed or ended'],
+  ])
+  await sql`delete from listed_tokens where list_name = 'True'`
 })
 
 test('a new import replaces the list, and the newer list wins for a token in two lists', async () => {
