@@ -250,6 +250,7 @@ CREATE TABLE "listed_tokens" (
 	"logo_url" text NOT NULL,
 	"display_decimals" smallint,
 	"imported_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mac" "bytea" NOT NULL,
 	CONSTRAINT "listed_tokens_network_address_pk" PRIMARY KEY("network","address"),
 	CONSTRAINT "listed_tokens_display_decimals" CHECK (display_decimals between 0 and 255)
 );
