@@ -106,6 +106,10 @@ describe('an execution of the key’s contract wallet', () => {
     const [one, other] = [execution({ to: ALICE, value: 5n }), execution({ to: BOB, value: 5n })]
     const told = factsIn(transaction(SAFE, one), transaction(SAFE, one), transaction(SAFE, other))
     expect(JSON.parse(told.further ?? '')).toEqual([{ ...of, to: BOB, value: '5', contract_wallet: SAFE }])
+    // Of very many calls each, as many as fit into a row.
+    const many = execution(batchOf(Array.from({ length: 100 }, () => ({ to: ALICE }))))
+    const some = factsIn(transaction(SAFE, one), transaction(SAFE, many), transaction(SAFE, many)).further ?? ''
+    expect([some.length < 8_200, JSON.parse(some).length]).toEqual([true, 1])
   })
 })
 

@@ -12,6 +12,9 @@ import type { WalletChain } from './worst-cost.ts'
 /** As many as a batch may have. They fit into an audit row. */
 const LISTED_MAX = 100
 
+/** Characters of what is told of further transactions. */
+const FURTHER_MAX = 8_192
+
 /** Names of typed data can be as long as a request. */
 const TEXT_MAX = 256
 
@@ -135,7 +138,9 @@ export const factsOf = ({ chain, publicKey }: SigningKey, signables: readonly Si
   const facts = read(first, of)
   const further = others.filter(({ fields }) => !isOfFirst(first.fields, fields)).map((other) => read(other, of))
   if (further.length === 0) return facts
-  return { ...facts, further: JSON.stringify(further.slice(0, LISTED_MAX)) }
+  const listed = further.slice(0, LISTED_MAX).map((each) => JSON.stringify(each))
+  while (listed.join().length > FURTHER_MAX) listed.pop()
+  return { ...facts, further: `[${listed.join()}]` }
 }
 
 /** Names that only custody may write. */

@@ -13,6 +13,7 @@ export type Given<Value> = Value extends Uint8Array | Date
     : Value
 
 type Shape<Schema extends TSchema> = {
+  readonly schema: Schema
   readonly fits: (value: unknown) => value is Static<Schema>
   /** The value without the fields that the schema does not name: a row of a table has more than what is asked for. */
   readonly named: (value: unknown) => unknown
@@ -35,10 +36,10 @@ export type AnyMethod = Method<TSchema, TSchema, TSchema>
 
 const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
+/** A secret text in an answer. Twice the longest body of a request with one. */
+export const SecretBytes = Type.Uint8Array({ isSecret: true, maxByteLength: 32_768 })
 /** A text that is secret (SecretText): it crosses as bytes, which are zeroed with the message. */
-export const Secret = Type.Unsafe<SecretText>(Type.Uint8Array({ isSecret: true }))
-/** A secret text in an answer. */
-export const SecretBytes = Type.Uint8Array({ isSecret: true })
+export const Secret = Type.Unsafe<SecretText>(SecretBytes)
 
 type Naming = (value: unknown) => unknown
 
@@ -92,6 +93,7 @@ const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
   // Compiled at the first use, because a command uses few of them.
   let compiled: TypeCheck<Schema> | null = null
   return {
+    schema,
     fits: (value): value is Static<Schema> => {
       compiled ??= TypeCompiler.Compile(schema)
       return compiled.Check(value)

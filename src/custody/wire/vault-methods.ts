@@ -2,10 +2,9 @@
 // served and asked (serve-vault.ts, remote-vault.ts).
 
 import { Type } from '@sinclair/typebox'
-import { CHAIN_FAMILIES, CONTROL_MODES, SIGNING_ACTIONS, USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
+import { CHAIN_FAMILIES, CONTROL_MODES, USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
 import { APPROVER_PASSKEYS_MAX } from '../approval.ts'
 import {
-  ByName,
   Bytes,
   Count,
   credentials,
@@ -14,6 +13,9 @@ import {
   freezeChange,
   Id,
   keyRequest,
+  Limit,
+  ListOf,
+  LongText,
   Maybe,
   OneOf,
   OrNull,
@@ -22,55 +24,18 @@ import {
 } from './fields.ts'
 import { method, Nothing, Secret, SecretBytes } from './method.ts'
 import { limitCounts, policy, terms, termsFields } from './policy-fields.ts'
+import { kind, signatures, uses } from './use-fields.ts'
 
 const imported = Type.Union([Fields({ privateKey: Secret }), Fields({ mnemonicPhrase: Secret })])
 
 const delegate = { network: Text, address: EvmAddress }
 
-const typedData = Fields({
-  domain: Fields({
-    name: Type.Optional(Text),
-    version: Type.Optional(Text),
-    chainId: Type.Optional(Type.Union([Type.Number(), Type.BigInt(), Text])),
-    verifyingContract: Type.Optional(Text),
-    salt: Type.Optional(Text),
-  }),
-  types: ByName(Type.Array(Fields({ name: Text, type: Text }))),
-  primaryType: Text,
-  // Custody reads it by the types.
-  message: ByName(Type.Unknown()),
-})
-
-const kind = <Kind extends string>(word: Kind) => ({ kind: Type.Literal(word) })
-
-const payload = Type.Union([
-  Fields({ ...kind('evm_transaction'), unsigned: Bytes }),
-  Fields({ ...kind('evm_message'), message: Bytes }),
-  Fields({ ...kind('typed_data'), typedData }),
-  Fields({ ...kind('safe_message'), chainId: Type.Integer(), safe: Text, message: Bytes }),
-  Fields({ ...kind('safe_typed_data'), chainId: Type.Integer(), safe: Text, typedData }),
-  Fields({
-    ...kind('extrinsic'),
-    call: Bytes,
-    extra: Bytes,
-    implicit: Bytes,
-    addressPrefix: Bytes,
-    signaturePrefix: Bytes,
-  }),
-  Fields({ ...kind('substrate_message'), message: Bytes }),
-])
-
-const uses = Type.Array(
-  Fields({ action: OneOf(SIGNING_ACTIONS), details: ByName(Text), payloads: Type.Array(payload), about: Maybe(Text) }),
-)
-const signatures = Type.Array(Type.Array(Bytes))
-
 /** The number of an open key. It is valid only on its connection. */
 const handle = Type.Integer({ minimum: 1 })
 
-const at = { about: Text, at: Text }
+const at = { about: LongText, at: Text }
 const note = Type.Union([
-  Fields({ ...kind('transaction'), attempts: Type.Array(Fields({ raw: Text, hash: Text })), ...at }),
+  Fields({ ...kind('transaction'), attempts: ListOf(Fields({ raw: LongText, hash: Text })), ...at }),
   Fields({
     ...kind('wallet'),
     wallet: Fields({
@@ -89,7 +54,7 @@ const note = Type.Union([
 
 const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
-const forgedRows = Type.Array(Fields({ table: Text, projectId: OrNull(Id), id: Text, trouble: Text }))
+const forgedRows = ListOf(Fields({ table: Text, projectId: OrNull(Id), id: Text, trouble: Text }))
 
 /** A negative amount would give back what was spent before. */
 const Spent = Type.BigInt({ minimum: 0n })
@@ -99,15 +64,15 @@ const signRequest = Fields({ ...keyRequest, uses })
 
 const approval = Fields({
   id: Id,
-  request: Text,
+  request: LongText,
   expiresAt: Type.Date(),
-  assertions: Type.Array(
+  assertions: ListOf(
     Fields({ credentialId: Text, clientDataJson: Bytes, authenticatorData: Bytes, signature: Bytes }),
-    { maxItems: APPROVER_PASSKEYS_MAX },
+    APPROVER_PASSKEYS_MAX,
   ),
 })
 
-const unrevokedPolicies = Type.Array(
+const unrevokedPolicies = ListOf(
   Fields({
     ...termsFields,
     uses: Count,
@@ -126,7 +91,7 @@ export const openKeyByPolicy = method('openKeyByPolicy', {
   repeatable: true,
 })
 export const openPolicies = method('openPolicies', {
-  input: Fields({ ...keyRequest, limit: Count }),
+  input: Fields({ ...keyRequest, limit: Limit }),
   output: Fields({ handle, policies: unrevokedPolicies }),
   repeatable: true,
 })
@@ -166,7 +131,7 @@ export const METHODS = {
       imported: Maybe(imported),
       credentials,
       actor: Text,
-      about: Maybe(Text),
+      about: Maybe(LongText),
     }),
     output: Fields({
       keyringId: Text,
@@ -212,7 +177,7 @@ export const METHODS = {
   }),
   userSecrets: method('userSecrets', {
     input: Fields({ projectId: Id, ownerId: Text }),
-    output: Type.Array(Fields({ kind: OneOf(USER_SECRET_KINDS), passkeyId: Text, updatedAt: Type.Date() })),
+    output: ListOf(Fields({ kind: OneOf(USER_SECRET_KINDS), passkeyId: Text, updatedAt: Type.Date() })),
     repeatable: true,
   }),
   changeDeveloperSecret: method('changeDeveloperSecret', {
@@ -223,14 +188,14 @@ export const METHODS = {
   status: method('status', {
     input: Fields({}),
     output: Fields({
-      rootKeyIds: Type.Array(Text),
+      rootKeyIds: ListOf(Text),
       isBehind: Type.Boolean(),
       argon2: Fields({ running: Count, waiting: Count }),
     }),
     repeatable: true,
   }),
   unrevokedPolicies: method('unrevokedPolicies', {
-    input: Fields({ walletId: Id, limit: Count }),
+    input: Fields({ walletId: Id, limit: Limit }),
     output: unrevokedPolicies,
     repeatable: true,
   }),
@@ -246,10 +211,10 @@ export const METHODS = {
       network: OrNull(Text),
       walletId: OrNull(Id),
       controlMode: OrNull(OneOf(CONTROL_MODES)),
-      limit: Count,
+      limit: Limit,
       offset: Count,
     }),
-    output: Type.Array(policy),
+    output: ListOf(policy),
     repeatable: true,
   }),
   findWalletOfPolicy: method('findWalletOfPolicy', {
@@ -274,7 +239,7 @@ const checkpoint = Fields({
 /** Methods for an operator only. For instance, an attacker who controls an API must not reset a count of wrong PINs. */
 export const OPERATOR_METHODS = {
   newProject: method('newProject', {
-    input: Fields({ projectId: Id, developerSecret: OrNull(Secret), actor: Text, about: Maybe(Text) }),
+    input: Fields({ projectId: Id, developerSecret: OrNull(Secret), actor: Text, about: Maybe(LongText) }),
     output: Nothing,
     repeatable: true,
   }),
@@ -298,11 +263,11 @@ export const OPERATOR_METHODS = {
       change: Type.Union([Type.Literal('add'), Type.Literal('remove')]),
       actor: Text,
     }),
-    output: Type.Array(Fields(delegate)),
+    output: ListOf(Fields(delegate)),
   }),
   listDelegates: method('listDelegates', {
     input: Fields({ projectId: Id }),
-    output: Type.Array(Fields(delegate)),
+    output: ListOf(Fields(delegate)),
     repeatable: true,
   }),
   rotateRootKey: method('rotateRootKey', {
@@ -315,18 +280,18 @@ export const OPERATOR_METHODS = {
     output: Fields({
       version: Count,
       resealed: Count,
-      broken: Fields({ rows: Count, first: Type.Array(Text) }),
+      broken: Fields({ rows: Count, first: ListOf(Text) }),
     }),
     progress,
   }),
   verifyAudit: method('verifyAudit', {
     input: Fields({
       chain: OrNull(Text),
-      heads: Type.Array(Fields({ chain: Text, position: Type.BigInt(), head: Bytes })),
+      heads: ListOf(Fields({ chain: Text, position: Type.BigInt(), head: Bytes })),
     }),
     output: Fields({
-      heads: Type.Array(Text),
-      broken: Type.Array(
+      heads: ListOf(Text),
+      broken: ListOf(
         Fields({ chain: Text, position: OrNull(Type.BigInt()), auditId: OrNull(Type.BigInt()), trouble: Text }),
       ),
       rows: Type.BigInt(),
@@ -337,17 +302,17 @@ export const OPERATOR_METHODS = {
   }),
   planArchive: method('planArchive', {
     input: Fields({ before: Type.Date() }),
-    output: Type.Array(Fields({ chain: Text, ...positions })),
+    output: ListOf(Fields({ chain: Text, ...positions })),
     repeatable: true,
   }),
   archiveLines: method('archiveLines', {
     input: Fields({ chain: Text, after: Type.BigInt(), upTo: Type.BigInt() }),
-    output: Fields({ lines: Text, after: Type.BigInt() }),
+    output: Fields({ lines: LongText, after: Type.BigInt() }),
     repeatable: true,
   }),
   auditCheckpoints: method('auditCheckpoints', {
     input: Fields({}),
-    output: Fields({ publicKey: Bytes, checkpoints: Type.Array(checkpoint) }),
+    output: Fields({ publicKey: Bytes, checkpoints: ListOf(checkpoint) }),
     repeatable: true,
   }),
   signCheckpoint: method('signCheckpoint', {
@@ -372,7 +337,7 @@ export const OPERATOR_METHODS = {
       records: Count,
       known: Count,
       isBehind: Type.Boolean(),
-      others: Type.Array(Id),
+      others: ListOf(Id),
     }),
   }),
   retireJournal: method('retireJournal', {
@@ -381,7 +346,7 @@ export const OPERATOR_METHODS = {
   }),
   journalNotes: method('journalNotes', {
     input: Fields({ from: OrNull(Count) }),
-    output: Fields({ notes: Type.Array(note), next: OrNull(Count) }),
+    output: Fields({ notes: ListOf(note), next: OrNull(Count) }),
   }),
   replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count }) }),
   compactJournal: method('compactJournal', {
