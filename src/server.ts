@@ -15,6 +15,7 @@ import { listen } from './http/listen.ts'
 import { startWatchingKeys } from './keys/retired.ts'
 import { listenForScrapes } from './metrics/routes.ts'
 import { createScrape } from './metrics/scrape.ts'
+import { startRestoring } from './restore/after-failover.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { startWritingEvents } from './security/events.ts'
 import { startFinishingSecretChanges } from './users/secret-changes.ts'
@@ -33,6 +34,7 @@ const main = async (): Promise<void> => {
   const stopRotating = startRotatingTokenKeys(ctx)
   const stopWatchingKeys = startWatchingKeys(ctx)
   const stopFinishing = startFinishingSecretChanges(ctx)
+  const stopRestoring = startRestoring(ctx)
   const { log } = ctx
   const stopping = new AbortController()
   const app = createApp(ctx, { stopping: stopping.signal })
@@ -58,7 +60,14 @@ const main = async (): Promise<void> => {
       process.exit(1)
     }, DRAIN_MS)
     await server.stop(false)
-    await Promise.all([metrics?.stop(true), stopWritingEvents(), stopRotating(), stopWatchingKeys(), stopFinishing()])
+    await Promise.all([
+      metrics?.stop(true),
+      stopWritingEvents(),
+      stopRotating(),
+      stopWatchingKeys(),
+      stopFinishing(),
+      stopRestoring(),
+    ])
     await Promise.all([ctx.tracer.close(), ctx.close({ timeoutSeconds: 2 })])
     clearTimeout(givenUp)
     process.exit(0)

@@ -3,6 +3,7 @@
 
 import { connectionsOf } from '../db/client.ts'
 import { readConfig } from './config.ts'
+import { LACKING_WORDS } from './custody/lacking.ts'
 import { isByTls } from './custody/remote-vault.ts'
 import { serveVault } from './custody/serve-vault.ts'
 import { startChaining } from './custody/start-chaining.ts'
@@ -36,8 +37,8 @@ const main = async (): Promise<void> => {
   }
   const ctx = await openVault({ config, process: 'vault', log, onJournalLost })
   const { vault, db } = ctx
-  const { rootKeyIds, isBehind } = await vault.status()
-  if (isBehind) log.error('the database lacks what the journal tells: no key is opened until "cli restore" has run')
+  const { rootKeyIds, lacking } = await vault.status()
+  if (lacking !== null) log.error({ lacking }, `no key is opened: ${LACKING_WORDS[lacking]}`)
   if (config.vaultJournals.length === 0)
     log.warn('without VAULT_JOURNAL a restore of the database loses what was made since')
   else if ((await vault.journalState()).records === 1)

@@ -15,6 +15,8 @@ export type Server = {
   /** The settings that are off although what is committed would survive a crash only with them. */
   readonly unsafeSettings: readonly string[]
   readonly archives: boolean
+  /** Whether it sends its log to replicas of which none is synchronous, as far as this login may see. */
+  readonly hasOnlyAsyncReplicas: boolean
 }
 
 /** How the server is set up, and what this user may do. @param role the one that the user should have. */
@@ -31,7 +33,12 @@ export const readServer = async (db: Queryable, role: string): Promise<Server> =
         select name from unnest(array['fsync', 'full_page_writes', 'synchronous_commit']) name
         where current_setting(name) = 'off'
       ) as "unsafeSettings",
-      current_setting('archive_mode') <> 'off' as archives`)
+      current_setting('archive_mode') <> 'off' as archives,
+      exists (select from pg_stat_replication where state is distinct from 'backup')
+        -- A login without pg_monitor sees that there is a replica, and nothing about it.
+        and (current_setting('synchronous_standby_names') = '' or current_setting('synchronous_commit') in ('local', 'off')
+          or not exists (select from pg_stat_replication where coalesce(sync_state, 'sync') in ('sync', 'quorum')))
+        as "hasOnlyAsyncReplicas"`)
   const [row] = rows
   if (row === undefined) throw new Error('The database returned no settings.')
   return row

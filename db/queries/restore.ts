@@ -50,6 +50,14 @@ export const isNonceHeld = async (tx: Tx, signer: Signer, at: number): Promise<b
   return rows.length > 0
 }
 
+/** Those of these ids that a transaction or a wallet has. */
+export const knownIds = async (db: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+  const given = sql`any(${sql.param(ids)}::uuid[])`
+  const { rows } = await db.execute<{ readonly id: string }>(sql`
+    select id from ${transactions} where id = ${given} union all select id from ${wallets} where id = ${given}`)
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** Whether a transaction that is not final lacks an attempt. */
 export const lacksAttempt = async (
   tx: Tx,

@@ -386,13 +386,14 @@ export const usedApprovalsAccess = access(usedApprovals, { vault: 'select, inser
 /** How much of each vault's journal is in this database. One that was restored from a backup knows less than the journal has. */
 export const vaultJournals = pgTable('vault_journals', {
   id: uuid('id').primaryKey(),
-  /** How many of its records. */
+  /** How many of its records, and the start of the server on which they were compared with the tables. */
   records: bigint('records', { mode: 'number' }).notNull(),
+  server: text('server').notNull(),
   updatedAt: instant('updated_at').notNull().default(now),
   /** When an operator said that its vault is gone for good; its vault takes that back. */
   retiredAt: instant('retired_at'),
 })
 
 export const vaultJournalsAccess = access(vaultJournals, {
-  vault: 'select, insert, update (records, updated_at, retired_at)',
+  vault: 'select, insert, update (records, server, updated_at, retired_at)',
 })

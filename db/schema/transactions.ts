@@ -194,6 +194,8 @@ const outcome = `select, update (${OUTCOME_COLUMNS.map((key) => transactions[key
 
 export const transactionsAccess = access(transactions, {
   api: 'select, insert, update',
+  // Was what it has signed recorded?
+  vault: 'select (id, final)',
   worker: `${outcome}, update (attempt_hashes, attempt_hash_keys)`,
   console: outcome,
   views: 'select',

@@ -11,13 +11,26 @@ const WHY = {
   answered: 'its request was answered with another one',
 } as const
 
+const onChainWords = ({
+  network,
+  hashes,
+  onChain,
+}: Pick<Restored['skipped'][number], 'network' | 'hashes' | 'onChain'>): string => {
+  if (onChain === null) return `The chain of ${network} has none of its hashes: ${hashes.join(', ')}.`
+  if (onChain === 'unknown') return `No node of ${network} tells whether it was mined: ${hashes.join(', ')}.`
+  return `THE CHAIN OF ${network} HAS IT, as ${onChain}: if its request was repeated, it was done twice.`
+}
+
 const linesOf = (restored: Restored): readonly string[] => [
   `Custody: ${counted(restored.rows, 'row')}, and ${counted(restored.audit, 'audit row')}.`,
   `Projects: ${restored.projects.length}. Wallets: ${restored.wallets}. Transactions: ${restored.transactions}, and ${counted(restored.spedUp, 'speed-up')}.`,
   ...restored.projects.map(
     (id) => `Project ${id} was gone: it has the settings of a new one now, and needs an API key (api-key create).`,
   ),
-  ...restored.skipped.map(({ id, why }) => `Transaction ${id} was signed and is not recorded: ${WHY[why]}.`),
+  ...restored.skipped.map(
+    ({ id, why, network, hashes, onChain }) =>
+      `Transaction ${id} was signed and is not recorded: ${WHY[why]}. ${onChainWords({ network, hashes, onChain })}`,
+  ),
   'The vaults open keys again. Start the APIs and the workers.',
 ]
 
@@ -79,7 +92,7 @@ export const restoreCommands = (shell: Shell): Command =>
             vaults.map(({ vault }) => vault),
           ),
         )
-        if (json) return shell.printJson({ ...rowAsJson(restored), skipped: restored.skipped })
+        if (json) return shell.printJson({ ...rowAsJson(restored), skipped: restored.skipped.map(rowAsJson) })
         for (const line of linesOf(restored)) shell.print(line)
       }),
     )

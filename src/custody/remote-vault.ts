@@ -73,6 +73,9 @@ const apiOf = (client: Client): Vault => ({
   policyRoom: (input) => client.ask(of.policyRoom, input),
   listPolicies: (input) => client.ask(of.listPolicies, input),
   findWalletOfPolicy: (input) => client.ask(of.findWalletOfPolicy, input),
+  unrecorded: () => client.ask(of.unrecorded, {}),
+  recentNotes: (input) => client.ask(of.recentNotes, input),
+  finishRecording: () => client.ask(of.finishRecording, {}),
 })
 
 /** Connects to one or more vaults as an API. @throws Error if the certificate's files cannot be used. */

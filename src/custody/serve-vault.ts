@@ -150,6 +150,9 @@ const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>
   policyRoom: serve(METHODS.policyRoom, vault.policyRoom),
   listPolicies: serve(METHODS.listPolicies, vault.listPolicies),
   findWalletOfPolicy: serve(METHODS.findWalletOfPolicy, vault.findWalletOfPolicy),
+  unrecorded: serve(METHODS.unrecorded, vault.unrecorded),
+  recentNotes: serve(METHODS.recentNotes, vault.recentNotes),
+  finishRecording: serve(METHODS.finishRecording, vault.finishRecording),
 })
 
 const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPERATOR_METHODS, Served>> => ({

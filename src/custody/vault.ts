@@ -24,6 +24,7 @@ import { addPasskeySecret, newRecoveryCode, removeUserSecret } from './credentia
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
 import { type CustodyCtx, type CustodySettings, createCustodyCtx } from './ctx.ts'
+import type { Lacking } from './lacking.ts'
 import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
 import { UnfitVault } from './unfit-vault.ts'
@@ -67,15 +68,15 @@ export {
 type VaultStatus = {
   /** The present root key, and perhaps the next one. */
   readonly rootKeyIds: readonly string[]
-  /** Whether the database lacks records of the vault's journal. Then no key is opened. */
-  readonly isBehind: boolean
+  /** What the database lacks of the vault's journal. Unless it is null, no key is opened. */
+  readonly lacking: Lacking
   /** How many PINs are being verified, and how many wait. */
   readonly argon2: QueueLoad
 }
 
 const statusOf = async ({ rootKeys, journal, argon2 }: CustodyCtx): Promise<VaultStatus> => {
   if (!(await rootKeys.arePresent())) throw new UnfitVault()
-  return { rootKeyIds: rootKeys.ids, isBehind: journal.isBehind(), argon2: argon2.load() }
+  return { rootKeyIds: rootKeys.ids, lacking: journal.lacking(), argon2: argon2.load() }
 }
 
 /** What others may read of custody's rows. None of it opens a wallet. */

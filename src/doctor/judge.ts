@@ -67,6 +67,14 @@ export const serverFindings = (server: Server, { config, role }: Judged): readon
           ),
         ]
       : []),
+    ...(server.hasOnlyAsyncReplicas
+      ? [
+          settings.warning(
+            'no replica is synchronous',
+            'Name one in synchronous_standby_names: a failover to an asynchronous one loses what was answered last ("After a failover" in docs/backup.md).',
+          ),
+        ]
+      : []),
   ]
 }
 

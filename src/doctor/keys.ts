@@ -6,6 +6,7 @@ import { dirname } from 'node:path'
 import type { Db } from '../../db/client.ts'
 import type { Config } from '../config.ts'
 import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
+import { LACKING_WORDS, type Lacking } from '../custody/lacking.ts'
 import { connectVault } from '../custody/remote-vault.ts'
 import { openSealer, type Sealer } from '../custody/sealer.ts'
 import { bindingsOf } from '../environment/contexts.ts'
@@ -64,6 +65,12 @@ export const checkKeys = async ({
   }
 }
 
+const LACKING_ADVICE = {
+  records: 'Run "bun run cli restore".',
+  rows_of_notes:
+    'If it stays so for a minute, look into the log of an API: perhaps it does not reach all vaults. Start them, or run "bun run cli restore".',
+} as const satisfies Readonly<Record<NonNullable<Lacking>, string>>
+
 const checkVault = async (config: Config, socket: string): Promise<Finding> => {
   const { ok, failed } = findingsOf(`vault ${socket}`)
   let reason = ''
@@ -79,8 +86,8 @@ const checkVault = async (config: Config, socket: string): Promise<Finding> => {
         reason = error?.message ?? 'it closed the connection, or said nothing'
       },
     })
-    const { rootKeyIds, isBehind, argon2 } = await vault.status()
-    if (isBehind) return failed('the database lacks what its journal has', 'Run "bun run cli restore".')
+    const { rootKeyIds, lacking, argon2 } = await vault.status()
+    if (lacking !== null) return failed(LACKING_WORDS[lacking], LACKING_ADVICE[lacking])
     return ok(`it has the root key ${rootKeyIds.join(' and ')}; PINs that wait: ${argon2.waiting}`)
   } catch (error) {
     return failed(

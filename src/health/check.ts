@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../config.ts'
+import { LACKING_WORDS } from '../custody/lacking.ts'
 import { connectOperatorVault, operatorSocketOf } from '../custody/remote-vault.ts'
 import { sentenceOf } from '../environment/failure.ts'
 
@@ -19,8 +20,8 @@ const checkVault = async (socket: string): Promise<void> => {
   const sockets = [operatorSocketOf(socket)]
   const vault = connectOperatorVault({ sockets, name: 'strongroom-health', onChange: () => {} })
   try {
-    const { isBehind } = await vault.status()
-    if (isBehind) throw new Error('The database lacks what the journal has: run "cli restore".')
+    const { lacking } = await vault.status()
+    if (lacking !== null) throw new Error(LACKING_WORDS[lacking])
   } finally {
     vault.close()
   }

@@ -4,6 +4,7 @@ import { missingColumns } from '../../db/queries/schema-fit.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { NodeState } from '../chains/nodes.ts'
 import type { Ctx } from '../context.ts'
+import { LACKING_WORDS } from '../custody/lacking.ts'
 import { AppError } from '../errors.ts'
 import { requirePresentKeys } from '../keys/retired.ts'
 
@@ -75,9 +76,7 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault' | 'sealer' | 'id
   const late = sleep(CHECK_TIMEOUT_MS, null, { ref: false })
   const status = await Promise.race([ctx.vault.status().catch(noVault), late])
   if (status === null) throw new AppError('unavailable', 'The vault does not answer.')
-  if (status.isBehind) {
-    throw new AppError('unavailable', 'The database lacks what the vault has recorded: run "cli restore".')
-  }
+  if (status.lacking !== null) throw new AppError('unavailable', LACKING_WORDS[status.lacking])
 }
 
 const stateOf = async (ctx: Pick<Ctx, 'log'>, chain: Chain): Promise<NetworkState> => {

@@ -11,6 +11,22 @@ export const journalsElsewhere = (states: readonly State[]): readonly string[] =
   return [...others]
 }
 
+type Unrecorded = Pick<State, 'others'> & { readonly journal: string | null; readonly ids: readonly string[] }
+
+/**
+ * What the database lacks and no note of these vaults is about, if the database knows a journal that none of them has: it may be in
+ * that one.
+ * @param noted the ids in the notes.
+ */
+export const perhapsElsewhere = (
+  vaults: readonly Unrecorded[],
+  noted: ReadonlySet<string | undefined>,
+): readonly string[] => {
+  const states = vaults.map(({ journal, others }) => ({ id: journal ?? '', others }))
+  if (journalsElsewhere(states).length === 0) return []
+  return [...new Set(vaults.flatMap(({ ids }) => ids))].filter((id) => !noted.has(id))
+}
+
 /**
  * The notes of several journals, oldest first. Within a journal the order of its records decides: if its clock was set back, the
  * notes before count as no newer than the next one. Between journals only the clocks of their vaults decide.

@@ -7,6 +7,7 @@ import { findProject, markProjectActivated } from '../../db/queries/projects.ts'
 import {
   insertWalletUnlessKnown,
   isNonceHeld,
+  knownIds,
   lacksAttempt,
   obstacleTo,
   releaseBornBefore,
@@ -14,6 +15,7 @@ import {
 import { lockSigner } from '../../db/queries/transactions.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import { walletMac } from '../auth/row-macs.ts'
+import type { Hex } from '../chains/chain.ts'
 import type { OperatorCtx } from '../context.ts'
 import type { JournalNote, OperatorVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -26,7 +28,7 @@ import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
 /** The vaults of the deployment, each with its own journal. */
 type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
 
-type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics' | 'tracer'>
+export type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics' | 'tracer'>
 
 /** `answered`: its request was answered with another transaction, by another process. */
 type SkipReason = 'nonce_held' | 'no_wallet' | 'answered'
@@ -40,7 +42,17 @@ export type Restored = {
   readonly transactions: number
   readonly spedUp: number
   /** Signed and not recorded, with the reason. */
-  readonly skipped: readonly { readonly id: string; readonly why: SkipReason }[]
+  readonly skipped: readonly Skipped[]
+}
+
+type Skipped = {
+  readonly id: string
+  readonly why: SkipReason
+  readonly network: string
+  /** Of all that was signed for it: one of them is mined at most. */
+  readonly hashes: readonly string[]
+  /** The hash that a node has; null if none. `unknown`: no node could tell. */
+  readonly onChain: string | null
 }
 
 type NoteOf<Kind> = Extract<JournalNote, { readonly kind: Kind }>
@@ -48,14 +60,19 @@ type NoteOf<Kind> = Extract<JournalNote, { readonly kind: Kind }>
 const ofKind = <Kind extends JournalNote['kind']>(notes: readonly JournalNote[], kind: Kind): readonly NoteOf<Kind>[] =>
   notes.filter((note): note is NoteOf<Kind> => note.kind === kind)
 
-/** The notes of all journals that the database may lack, oldest first. */
-const readNotes = async (vaults: Vaults): Promise<readonly JournalNote[]> => {
+type Page = Awaited<ReturnType<OperatorVault['journalNotes']>>
+
+/** Reads the notes of all journals, oldest first. */
+export const readNotes = async <AnyVault>(
+  vaults: readonly AnyVault[],
+  read: (vault: AnyVault, input: { readonly from: number | null }) => Promise<Page>,
+): Promise<readonly JournalNote[]> => {
   const journals: JournalNote[][] = []
   for (const vault of vaults) {
     const notes: JournalNote[] = []
     let from: number | null = null
     do {
-      const page: Awaited<ReturnType<OperatorVault['journalNotes']>> = await vault.journalNotes({ from })
+      const page: Page = await read(vault, { from })
       notes.push(...page.notes)
       from = page.next
     } while (from !== null)
@@ -111,12 +128,28 @@ const recordedWallets = (notes: readonly NoteOf<'wallet'>[], used: ReadonlySet<s
   return recorded.values()
 }
 
+const IDS_A_STATEMENT = 1_000
+
+const knownAmong = async ({ db }: Pick<RestoreCtx, 'db'>, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+  const known = new Set<string>()
+  for (let start = 0; start < ids.length; start += IDS_A_STATEMENT) {
+    for (const id of await knownIds(db, ids.slice(start, start + IDS_A_STATEMENT))) known.add(id)
+  }
+  return known
+}
+
 type Noted = { readonly wallets: readonly NoteOf<'wallet'>[]; readonly transactions: readonly Signed[] }
 
 const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted): Promise<number> => {
   let restored = 0
   const used = new Set(transactions.flatMap(({ about: { rows } }) => ('row' in rows ? [rows.row.walletId] : [])))
-  for (const { wallet, publicKey: hex, about, at } of recordedWallets(wallets, used)) {
+  const recorded = [...recordedWallets(wallets, used)]
+  const known = await knownAmong(
+    ctx,
+    recorded.map(({ wallet }) => wallet.id),
+  )
+  for (const { wallet, publicKey: hex, about, at } of recorded) {
+    if (known.has(wallet.id)) continue
     const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
     const { name, type } = JSON.parse(about) as AboutWallet
     const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
@@ -170,24 +203,55 @@ const requireAll = async (vaults: Vaults): Promise<void> => {
   )
 }
 
-/** Brings in what the database lacks. The vaults open keys again when it returns. */
-export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored> => {
-  await requireAll(vaults)
-  const notes = await readNotes(vaults)
-  const projects = await restoreProjects(ctx, ofKind(notes, 'project'))
-  let [rows, audit] = [0, 0]
-  for (const vault of vaults) rows += (await vault.replayJournal()).rows
+/** The row of a transaction; null for a speed-up of one. */
+const rowOf = ({ about: { rows } }: Signed) => (rows.kind === 'submitted' ? rows.row : null)
+
+const hashOnChain = async ({ chains }: RestoreCtx, { about: { rows }, attempts }: Signed): Promise<string | null> => {
+  const { network } = rows.kind === 'submitted' ? rows.row : rows
+  const chain = chains.all.find((each) => each.network === network)
+  if (chain === undefined) return 'unknown'
+  const asked = attempts.map(({ hash }) => ({ hash: hash as Hex, blockHash: null }))
+  const statuses = await chain.statuses(asked).catch(() => null)
+  if (statuses === null) return 'unknown'
+  const mined = statuses.findIndex(({ kind }) => kind === 'mined')
+  if (mined >= 0) return asked[mined]?.hash ?? null
+  return chain.isMortal ? 'unknown' : null
+}
+
+type RestoredByNotes = Omit<Restored, 'rows' | 'audit' | 'projects'>
+
+/** Records the wallets and transactions that the database lacks. What is there stays as it is, so it may run several times at once. */
+export const restoreNoted = async (ctx: RestoreCtx, notes: readonly JournalNote[]): Promise<RestoredByNotes> => {
   const transactions = ofKind(notes, 'transaction').map(signedOf)
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
   const counts = { transactions: 0, spedUp: 0 }
-  const skipped: { id: string; why: SkipReason }[] = []
-  for (const signed of recordedInTurn(transactions, ({ about: { rows } }) =>
-    rows.kind === 'submitted' ? rows.row : null,
-  )) {
+  const skipped: Skipped[] = []
+  const inTurn = recordedInTurn(transactions, rowOf)
+  const known = await knownAmong(
+    ctx,
+    inTurn.flatMap((signed) => rowOf(signed)?.id ?? []),
+  )
+  for (const signed of inTurn) {
+    const row = rowOf(signed)
+    if (row?.id !== undefined && known.has(row.id)) continue
     const { id, was } = await restoreTransaction(ctx, signed)
-    if (was === 'restored') counts[signed.about.rows.kind === 'submitted' ? 'transactions' : 'spedUp'] += 1
-    else if (was !== 'recorded') skipped.push({ id, why: was })
+    if (was === 'restored') counts[row === null ? 'spedUp' : 'transactions'] += 1
+    else if (was !== 'recorded') {
+      const hashes = signed.attempts.map(({ hash }) => hash)
+      skipped.push({ id, why: was, network: row?.network ?? '', hashes, onChain: await hashOnChain(ctx, signed) })
+    }
   }
+  return { wallets, ...counts, skipped }
+}
+
+/** Brings in what the database lacks. The vaults open keys again when it returns. */
+export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored> => {
+  await requireAll(vaults)
+  const notes = await readNotes(vaults, (vault, input) => vault.journalNotes(input))
+  const projects = await restoreProjects(ctx, ofKind(notes, 'project'))
+  let [rows, audit] = [0, 0]
+  for (const vault of vaults) rows += (await vault.replayJournal()).rows
+  const noted = await restoreNoted(ctx, notes)
   for (const vault of vaults) audit += (await vault.finishRestore()).audit
-  return { rows, audit, projects, wallets, ...counts, skipped }
+  return { rows, audit, projects, ...noted }
 }

@@ -68,6 +68,7 @@ const GOOD_SERVER: Server = {
   hasRole: true,
   unsafeSettings: [],
   archives: true,
+  hasOnlyAsyncReplicas: false,
 }
 
 test('an installation that works has no failure, and each part of it was checked', async () => {
@@ -176,10 +177,16 @@ describe('it finds', () => {
   })
 
   test('a PostgreSQL of a mainnet that could lose what was answered', () => {
-    const found = { ...GOOD_SERVER, unsafeSettings: ['fsync'], archives: false }
+    const found = { ...GOOD_SERVER, unsafeSettings: ['fsync'], archives: false, hasOnlyAsyncReplicas: true }
     expect(troubles(serverFindings(found, { config: MAINNET, role: 'strongroom_api' }))).toEqual([
       ['database settings', 'failed', 'fsync off', expect.stringContaining('Switch it on')],
       ['database settings', 'warning', 'archive_mode is off', expect.stringContaining('Archive the write-ahead log')],
+      [
+        'database settings',
+        'warning',
+        'no replica is synchronous',
+        expect.stringContaining('synchronous_standby_names'),
+      ],
     ])
   })
 

@@ -10,11 +10,23 @@ import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
+import { until } from '../support/until.ts'
 import { startCopiedPostgres } from './copied-postgres.ts'
 import { startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
+
+/** PostgreSQL is started anew for it. Then an API looks at what was signed before, and was not recorded. */
+const takeBackup = async (): Promise<void> => {
+  await server.takeBackup()
+  await until(() =>
+    state().then(
+      ({ is_behind }) => !is_behind,
+      () => false,
+    ),
+  )
+}
 
 /** The database is as it was, and the vault knows. */
 const goBack = async (): Promise<void> => {
@@ -57,6 +69,16 @@ const fundedWallet = async (): Promise<Hex> => {
   return address
 }
 
+/** What the API wrote is gone. */
+const forget = (id: string, key: ReturnType<typeof newKey>) =>
+  onServer(server.url, (sql) =>
+    sql.begin(async (tx) => {
+      await tx`delete from attempts where transaction_id = ${id}`
+      await tx`delete from transactions where id = ${id}`
+      await tx`delete from idempotency_keys where key = ${key['idempotency-key']}`
+    }),
+  )
+
 const restore = async () => {
   const { exitCode, output, errors } = await runCli(['restore', '--json'], apis[0].variables)
   expect([exitCode, errors]).toEqual([0, ''])
@@ -72,7 +94,7 @@ const state = async () =>
 
 test('after a restore that was killed half way the vault still opens no key, and the next one brings in the rest', async () => {
   const wallet = await fundedWallet()
-  await server.takeBackup()
+  await takeBackup()
   const key = newKey()
   const body = payment(wallet)
   const paid = await pay(wallet, key, body)
@@ -91,7 +113,7 @@ test('after a restore that was killed half way the vault still opens no key, and
 
 test('a key that was opened before the database was restored signs nothing after', async () => {
   const address = await fundedWallet()
-  await server.takeBackup()
+  await takeBackup()
   await apis[0].newWallet({ network })
   const [row] = await onServer(server.url, (sql) => sql`select * from wallets where address = ${address}`)
   const wallet = {
@@ -118,7 +140,7 @@ test('a key that was opened before the database was restored signs nothing after
 
 test('what was signed for a request that another process had answered meanwhile is not sent', async () => {
   const wallet = await fundedWallet()
-  await server.takeBackup()
+  await takeBackup()
   const before = await count('transactions')
   const PAYMENTS = 8
   for (let paid = 0; paid < PAYMENTS; paid += 1) {
@@ -134,7 +156,10 @@ test('what was signed for a request that another process had answered meanwhile 
   // Else nothing was signed in vain.
   expect(signed.filter(({ nonce }) => Number(nonce) === PAYMENTS).length).toBe(1)
   await goBack()
-  expect(await restore()).toMatchObject({ transactions: PAYMENTS, skipped: [{ why: 'answered' }] })
+  expect(await restore()).toMatchObject({
+    transactions: PAYMENTS,
+    skipped: [{ why: 'answered', network, hashes: expect.any(Array), on_chain: null }],
+  })
   expect(await count('transactions')).toBe(before + PAYMENTS)
 }, 60_000)
 
@@ -142,20 +167,32 @@ test('a transaction of which only the API had lost its rows comes back, though n
   const wallet = await fundedWallet()
   const [body, key] = [payment(wallet), newKey()]
   const { transaction_id: id } = (await pay(wallet, key, body)).json
-  await onServer(server.url, (sql) =>
-    sql.begin(async (tx) => {
-      await tx`delete from attempts where transaction_id = ${id}`
-      await tx`delete from transactions where id = ${id}`
-      await tx`delete from idempotency_keys where key = ${key['idempotency-key']}`
-    }),
-  )
+  await forget(id, key)
   expect((await state()).is_behind).toBe(false)
   expect(await restore()).toMatchObject({ rows: 0, audit: 0, wallets: 0, transactions: 1 })
   expect((await pay(wallet, key, body)).json.transaction_id).toBe(id)
 })
 
+test('of a transaction that is not recorded again it is said that the chain has it', async () => {
+  const wallet = await fundedWallet()
+  const [body, key] = [payment(wallet), newKey()]
+  const { transaction_id: id } = (await pay(wallet, key, body)).json
+  const [sent] = await onServer(
+    server.url,
+    (sql) => sql<{ raw: Hex; hash: Hex }[]>`select raw, hash from attempts where transaction_id = ${id} and rung = 0`,
+  )
+  await chain.publicClient.waitForTransactionReceipt({
+    hash: await chain.publicClient.sendRawTransaction({ serializedTransaction: sent?.raw ?? '0x' }),
+  })
+  await forget(id, key)
+  // No vault notices this: it is the same server. So it is paid again.
+  expect((await pay(wallet, key, body)).json.transaction_id).not.toBe(id)
+  const { skipped } = await restore()
+  expect(skipped).toContainEqual(expect.objectContaining({ id, why: 'answered', on_chain: sent?.hash }))
+})
+
 test('a wallet whose creation is repeated after a restore is the same', async () => {
-  await server.takeBackup()
+  await takeBackup()
   const [key, importing] = [newKey(), newKey()]
   const wanted = { network, name: 'A', owner_id: randomUUID(), control_mode: 'developer', developer_secret: SECRET }
   const private_key = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
@@ -175,7 +212,7 @@ test('a wallet whose creation is repeated after a restore is the same', async ()
 }, 60_000)
 
 test('of wallets that were made for one owner at the same time, the one that was used comes back', async () => {
-  await server.takeBackup()
+  await takeBackup()
   const owners = Array.from({ length: 4 }, () => randomUUID())
   const used: { id: string; paid: string; body: ReturnType<typeof payment>; key: ReturnType<typeof newKey> }[] = []
   for (const owner_id of owners) {
@@ -199,7 +236,7 @@ test('of wallets that were made for one owner at the same time, the one that was
 
 test('wallets that were made after a rotation that the journal lacks come back', async () => {
   const { projectId } = apis[0].project
-  await server.takeBackup()
+  await takeBackup()
   // By a vault that was killed before its journal had it: here, by one without.
   const rotated = await runCli(['keys', 'rotate-project', projectId], world.first.variables)
   expect(rotated.exitCode).toBe(0)

@@ -3,6 +3,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readConfig } from '../../src/config.ts'
+import { startRestoring } from '../../src/restore/after-failover.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
@@ -31,11 +33,14 @@ export const startJournaled = async ({ vaults: changes = [{}], ...input }: Input
   const stopVaults = () => Promise.all(vaults.map((vault) => vault.stop()))
   await startVaults()
   const apis: Service[] = []
+  const stops: (() => Promise<void>)[] = []
   const startApi = async (): Promise<Service> => {
     const database = { ...first.database, close: async () => {} }
     const variables = { ...first.variables, VAULT_SOCKET: sockets.join(',') }
     const api = await startService({ ...input, database, hasVault: false, variables })
     apis.push(api)
+    // As an API's process does.
+    stops.push(startRestoring({ ...api.ctx, config: readConfig(variables) }))
     return api
   }
   return {
@@ -59,6 +64,7 @@ export const startJournaled = async ({ vaults: changes = [{}], ...input }: Input
       for (const vault of vaults) await vault.kill()
     },
     close: async () => {
+      for (const stop of stops) await stop()
       for (const api of apis) await api.close()
       await stopVaults()
       await first.close()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { JournalNote } from '../../src/custody/vault.ts'
-import { notesByAge, recordedInTurn } from '../../src/restore/journals.ts'
+import { notesByAge, perhapsElsewhere, recordedInTurn } from '../../src/restore/journals.ts'
 
 const noted = (about: string, at: string): JournalNote => ({
   kind: 'project',
@@ -23,6 +23,16 @@ test('notes of one journal stay in their order even if its clock was set back', 
   expect(order(backwards)).toEqual(['1', '2', '3', '4'])
   // The later time is the right one.
   expect(order([noted('0', '04:00')], backwards, [noted('5', '06:00')])).toEqual(['0', '1', '2', '3', '4', '5'])
+})
+
+test('what is missing, and in no note, may be in the journal of a vault that is not reached', () => {
+  const one = { journal: 'one', others: ['two'], ids: ['a', 'b'] }
+  const two = { journal: 'two', others: ['one'], ids: ['b', 'c'] }
+  expect(perhapsElsewhere([one], new Set(['a']))).toEqual(['b'])
+  expect(perhapsElsewhere([one], new Set(['a', 'b']))).toEqual([])
+  // Its request failed before it was noted, or it was left out of the journal: no other vault can tell.
+  expect(perhapsElsewhere([one, two], new Set(['a', 'b']))).toEqual([])
+  expect(perhapsElsewhere([one, { ...two, others: ['one', 'three'] }], new Set(['a', 'b']))).toEqual(['c'])
 })
 
 describe('of transactions for one nonce', () => {

@@ -75,7 +75,7 @@ onLinux(
     await expect(api.status()).rejects.toMatchObject({ code: 'unavailable' })
     api.close()
     const operator = connectOperatorVault({ sockets: [operatorSocketOf(VAULT_SOCKET)], name: 'op', onChange: () => {} })
-    expect(await operator.status()).toMatchObject({ isBehind: false })
+    expect(await operator.status()).toMatchObject({ lacking: null })
     operator.close()
     await vault.stop()
     const rows = await sql`

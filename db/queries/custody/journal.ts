@@ -280,13 +280,52 @@ export const applyAudit = async (tx: Tx, rows: readonly AuditJson[]): Promise<nu
   return rowCount ?? 0
 }
 
-/** A server that took the place of another one was started at another time. */
-const STARTED = sql`pg_postmaster_start_time()::text`
+/** A server that took the place of another one was started at another time. Seconds, with microseconds. */
+const STARTED = sql`extract(epoch from pg_postmaster_start_time())::text`
 
-/** When the server was started, to microseconds. */
-export const serverStarted = async (db: Queryable): Promise<string> => {
-  const { rows } = await db.execute<{ readonly started: string }>(sql`select ${STARTED} as started`)
-  return rows[0]?.started ?? ''
+type Server = {
+  readonly started: string
+  /** Whether a vault has compared all that it knows with the database on this server. */
+  readonly isKnown: boolean
+}
+
+/** The server that answers. */
+export const readServer = async (db: Queryable): Promise<Server> => {
+  const { rows } = await db.execute<Server>(sql`
+    select ${STARTED} as started, exists (select from ${vaultJournals} where server = ${STARTED}) as "isKnown"`)
+  return rows[0] ?? { started: '', isKnown: false }
+}
+
+const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+
+/** An id in the audit; null if somebody else wrote another text. */
+const idIn = (text: SQL): SQL => sql`case when ${text} ~ ${UUID} then (${text})::uuid end`
+
+const UNRECORDED_MAX = 10_000
+
+/**
+ * Finds what vaults have signed and made shortly before the last mark, or since, and the API's tables lack. A failover may have lost
+ * these rows, or their requests failed. Of a transaction that was signed anew it is unknown, until it is final.
+ * @returns the ids of transactions and wallets, 10,000 at most.
+ */
+export const unrecordedIds = async (
+  db: Queryable,
+  { withinMs }: { readonly withinMs: number },
+): Promise<readonly string[]> => {
+  const transaction = idIn(sql`a.details->>'transaction'`)
+  const { rows } = await db.execute<{ readonly id: string }>(sql`
+    select distinct coalesce(a.details->>'transaction', a.subject) as id from ${audit} a
+    where a.at > (select max(updated_at) - ${withinMs} * interval '1 ms' from ${vaultJournals})
+      and case
+        when a.action = 'transaction_submitted' then not exists (select from transactions t where t.id = ${transaction})
+        when a.action = 'transaction_signed_anew' then exists (
+          select from transactions t where t.id = ${transaction} and not t.final)
+        when a.action in ('wallet_created', 'wallet_imported') then not exists (
+          select from wallets w where w.id = ${idIn(sql`a.subject`)})
+        else false
+      end
+    limit ${UNRECORDED_MAX}`)
+  return rows.map(({ id }) => id)
 }
 
 /** How many records of a journal this database knows; null if it does not know the journal. */
@@ -297,16 +336,19 @@ export const readMark = async (db: Queryable, id: string): Promise<number | null
   return rows[0]?.records ?? null
 }
 
-/** Marks that this database has the contents of a journal's first records. */
+/**
+ * Marks that this database has the contents of a journal's first records.
+ * @param mark.server when the server was started on which that was compared.
+ */
 export const writeMark = async (
   db: Queryable,
-  mark: { readonly id: string; readonly records: number },
+  mark: { readonly id: string; readonly records: number; readonly server: string },
 ): Promise<void> => {
-  const { id, records } = mark
+  const { id, ...compared } = mark
   await db
     .insert(vaultJournals)
-    .values({ id, records })
-    .onConflictDoUpdate({ target: vaultJournals.id, set: { records, updatedAt: sql`now()`, retiredAt: null } })
+    .values(mark)
+    .onConflictDoUpdate({ target: vaultJournals.id, set: { ...compared, updatedAt: sql`now()`, retiredAt: null } })
 }
 
 const isInUse = isNull(vaultJournals.retiredAt)

@@ -10,6 +10,10 @@
 // The database keeps a mark: how many records it knows. So a database that was restored, or replaced by a late copy, is noticed
 // within a second, or at the start: it knows fewer records than were marked, and lacks what the next ones contain. Then no key is
 // opened and none is made, until `cli restore` has inserted the records.
+//
+// If it has the records and is on another server, or has another mark, it may lack what the API wrote last. So what vaults have
+// signed and made is compared with the API's tables too. If these lack anything, no key is opened until an API has written it anew
+// from the notes (src/restore/after-failover.ts).
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
@@ -20,14 +24,16 @@ import {
   type RowsWith,
   readImages,
   readMark,
-  serverStarted,
+  readServer,
+  unrecordedIds,
   writeMark,
 } from '../../../db/queries/custody/journal.ts'
 import { AppError } from '../../errors.ts'
 import { createBatcher, createQueue } from '../../queue.ts'
+import { LACKING_WORDS, type Lacking } from '../lacking.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, NotCompacted, openJournalFile } from './journal-file.ts'
-import { createReader, type JournalReader } from './reader.ts'
+import { createReader, type JournalReader, NOTES_BEFORE_MS } from './reader.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
 import { lacksAny } from './replay.ts'
 
@@ -52,8 +58,8 @@ export type Journal = {
   /** Below which number (version, revision, uses) a row is an earlier state that somebody wrote back; 0 where nothing is known. */
   readonly floorOf: Floors['floorOf']
   /** As of the last comparison, less than a second ago. */
-  readonly isBehind: () => boolean
-  /** For `cli restore`. */
+  readonly lacking: () => Lacking
+  /** For APIs and `cli restore`. */
   readonly reader: JournalReader
   /** Ends after what was added is durable, if the database is there. */
   readonly close: () => Promise<void>
@@ -73,7 +79,7 @@ export const withoutJournal = (): Journal => {
     sync: async () => {},
     requireSame: async () => {},
     floorOf: floors.floorOf,
-    isBehind: () => false,
+    lacking: () => null,
     reader: {
       journalState: noJournal,
       journalNotes: noJournal,
@@ -81,6 +87,9 @@ export const withoutJournal = (): Journal => {
       replayJournal: noJournal,
       compactJournal: noJournal,
       finishRestore: noJournal,
+      unrecorded: async () => ({ lacking: null, journal: null, ids: [], others: [] }),
+      recentNotes: async () => ({ notes: [], next: null }),
+      finishRecording: async () => {},
     },
     close: async () => {},
   }
@@ -98,14 +107,8 @@ type Settings = {
 
 type Opened = Settings & { readonly file: JournalFile; readonly floors: Floors }
 
-const behind = (): AppError =>
-  new AppError(
-    'unavailable',
-    'The database lacks what the vault has recorded since: an operator must run "cli restore".',
-    {
-      retryAfterSeconds: 5,
-    },
-  )
+const behind = (lacks: NonNullable<Lacking>): AppError =>
+  new AppError('unavailable', LACKING_WORDS[lacks], { retryAfterSeconds: lacks === 'records' ? 5 : 1 })
 
 const notCompacted = ({ cause }: NotCompacted): AppError => {
   const why = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
@@ -186,25 +189,29 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
 /** Compares the database with the journal, and marks in it what it has. */
 const createMarks = ({ db, file }: Opened) => {
   let known = 0
-  let lacks = false
+  let lacks: Lacking = null
   let heardAtMs = Number.NEGATIVE_INFINITY
   let comparedAtMs = Number.NEGATIVE_INFINITY
   let started: string | null = null
 
+  const lacking = async (from: number, isKnown: boolean): Promise<Lacking> => {
+    // What was left out is not known any more.
+    if (from < file.first() || (await lacksAny(db, { file, from }))) return 'records'
+    if (isKnown) return null
+    return (await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS })).length > 0 ? 'rows_of_notes' : null
+  }
+
   /** The database may have what was recorded last, although its mark is older: it is written later. */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
+    const expected = started === null ? records : known
     // Before it is compared: another server that takes its place meanwhile is noticed the next time.
-    started = await serverStarted(db)
+    const server = await readServer(db)
+    started = server.started
     const from = (await readMark(db, file.id)) ?? 0
-    // What was left out is not known any more.
-    lacks = from < file.first() || (await lacksAny(db, { file, from }))
-    if (lacks) {
-      known = from
-      return
-    }
-    await writeMark(db, { id: file.id, records })
-    known = records
+    lacks = await lacking(from, server.isKnown && from === expected && lacks === null)
+    if (lacks === null) await writeMark(db, { id: file.id, records, server: started })
+    known = lacks === null ? records : from
   }
 
   /** Whether it is the database of before, by one small statement: then it has what was recorded since. */
@@ -221,7 +228,7 @@ const createMarks = ({ db, file }: Opened) => {
     run: async () => {
       const askedAtMs = performance.now()
       const isDue = performance.now() - comparedAtMs > COMPARED_EVERY_MS
-      if (lacks ? isDue : !(await isSame())) {
+      if (lacks === null ? !(await isSame()) : isDue) {
         await catchUp()
         comparedAtMs = askedAtMs
       }
@@ -231,17 +238,17 @@ const createMarks = ({ db, file }: Opened) => {
 
   return {
     compare: () => compare(undefined),
-    isBehind: () => lacks,
+    lacking: () => lacks,
     known: () => known,
     require: async (): Promise<void> => {
       if (performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
-      if (lacks) throw behind()
+      if (lacks !== null) throw behind(lacks)
     },
     finish: async (): Promise<void> => {
       const records = file.records()
-      await writeMark(db, { id: file.id, records })
+      await writeMark(db, { id: file.id, records, server: started ?? '' })
       known = records
-      lacks = false
+      lacks = null
     },
   }
 }
@@ -276,7 +283,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
   return {
     ...writer,
     requireSame: marks.require,
-    isBehind: marks.isBehind,
+    lacking: marks.lacking,
     floorOf: floors.floorOf,
     reader: createReader({ ...opened, compact: writer.compact, marks }),
     close: async () => {

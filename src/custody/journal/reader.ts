@@ -1,8 +1,9 @@
-// What is asked of a journal by operators: `cli restore` and `cli journal`.
+// What is asked of a journal by operators (`cli restore` and `cli journal`), and by APIs after a failover.
 
 import type { Db } from '../../../db/client.ts'
-import { listJournals, markRetired, readMark } from '../../../db/queries/custody/journal.ts'
+import { listJournals, markRetired, readMark, unrecordedIds } from '../../../db/queries/custody/journal.ts'
 import { AppError } from '../../errors.ts'
+import type { Lacking } from '../lacking.ts'
 import type { JournalFile } from './journal-file.ts'
 import { type Note, readRecord } from './records.ts'
 import { replayAudit, replayRows } from './replay.ts'
@@ -41,13 +42,31 @@ export type JournalReader = {
    * last, so that an interrupted restore leaves the database behind. From then on keys are opened again.
    */
   readonly finishRestore: () => Promise<{ readonly audit: number }>
+  /** For APIs: what they must write anew before keys are opened again. */
+  readonly unrecorded: () => Promise<Unrecorded>
+  /** The same as `journalNotes`, never from an earlier record than the first whose notes the database may lack. */
+  readonly recentNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
+  /** Opens keys again, if only rows of notes were missing. */
+  readonly finishRecording: () => Promise<void>
+}
+
+type Unrecorded = {
+  readonly lacking: Lacking
+  /** null: the vault has none. */
+  readonly journal: string | null
+  /** The ids of transactions and wallets, if `rows_of_notes` are lacking. */
+  readonly ids: readonly string[]
+  /** Likewise the ids of other journals that the database knows, but for retired ones. */
+  readonly others: readonly string[]
 }
 
 /** `next`: null at the end of the journal. */
 type NotesPage = { readonly notes: readonly Note[]; readonly next: number | null }
 
 /** A note may be older than the mark, because its rows are written after the vault has answered. */
-const NOTES_BEFORE_MS = 120_000
+export const NOTES_BEFORE_MS = 120_000
+/** The first record since a time is looked for in steps of so many, from the end. */
+const RECORDS_A_STEP = 256
 /** The size of one answer, without its last record. */
 const CHARACTERS_A_PAGE = 1_000_000
 
@@ -66,12 +85,47 @@ type Parts = {
     readonly compare: () => Promise<void>
     readonly require: () => Promise<void>
     readonly finish: () => Promise<void>
-    readonly isBehind: () => boolean
+    readonly lacking: () => Lacking
     readonly known: () => number
   }
 }
 
+/** Reads notes. */
+const createNotes = ({ db, file }: Pick<Parts, 'db' | 'file'>) => {
+  const timeOf = async (wanted: number): Promise<number> => {
+    for await (const { text } of file.read(wanted)) return Date.parse(readRecord(text).at)
+    return Number.NaN
+  }
+
+  /** Or up to 255 records before it. The head of the journal has no time. */
+  const firstNote = async (): Promise<number> => {
+    const mark = (await readMark(db, file.id)) ?? 0
+    let number = Math.max(mark - 1, file.first())
+    const untilMs = (await timeOf(number)) - NOTES_BEFORE_MS
+    while (number > file.first() && !((await timeOf(number)) < untilMs)) {
+      number = Math.max(number - RECORDS_A_STEP, file.first())
+    }
+    return number
+  }
+
+  const notesFrom = async (first: number): Promise<NotesPage> => {
+    const notes: Note[] = []
+    let characters = 0
+    for await (const { number, text } of file.read(first)) {
+      if (characters > CHARACTERS_A_PAGE) return { notes, next: number }
+      const found = readRecord(text).notes ?? []
+      if (found.length > 0) characters += text.length
+      notes.push(...found)
+    }
+    return { notes, next: null }
+  }
+
+  return { firstNote, notesFrom }
+}
+
 export const createReader = ({ db, file, compact, marks }: Parts): JournalReader => {
+  const { firstNote, notesFrom } = createNotes({ db, file })
+
   const from = async () => (await readMark(db, file.id)) ?? 0
 
   const replayedFrom = async (): Promise<number> => {
@@ -80,21 +134,14 @@ export const createReader = ({ db, file, compact, marks }: Parts): JournalReader
     return known
   }
 
-  const firstNote = async (): Promise<number> => {
-    const mark = await from()
-    for await (const { text } of file.read(Math.max(0, mark - 1))) {
-      const until = Date.parse(readRecord(text).at) - NOTES_BEFORE_MS
-      return Number.isNaN(until) ? 0 : await firstSince(until)
-    }
-    return mark
-  }
-
   const firstSince = async (timeMs: number): Promise<number> => {
     for await (const { number, text } of file.read(0)) {
       if (Date.parse(readRecord(text).at) >= timeMs) return number
     }
     return file.records()
   }
+
+  const listOthers = async () => (await listJournals(db)).filter((other) => other !== file.id)
 
   return {
     journalState: async () => {
@@ -105,21 +152,11 @@ export const createReader = ({ db, file, compact, marks }: Parts): JournalReader
         first: file.first(),
         records: file.records(),
         known: marks.known(),
-        isBehind: marks.isBehind(),
-        others: (await listJournals(db)).filter((other) => other !== id),
+        isBehind: marks.lacking() !== null,
+        others: await listOthers(),
       }
     },
-    journalNotes: async ({ from: first }) => {
-      const notes: Note[] = []
-      let characters = 0
-      for await (const { number, text } of file.read(first ?? (await firstNote()))) {
-        if (characters > CHARACTERS_A_PAGE) return { notes, next: number }
-        const found = readRecord(text).notes ?? []
-        if (found.length > 0) characters += text.length
-        notes.push(...found)
-      }
-      return { notes, next: null }
-    },
+    journalNotes: async ({ from: first }) => notesFrom(first ?? (await firstNote())),
     retireJournal: async ({ id }) => {
       if (id === file.id) throw new AppError('invalid_input', 'This is the journal of a vault that runs.')
       return { wasKnown: await markRetired(db, { id }) }
@@ -136,6 +173,16 @@ export const createReader = ({ db, file, compact, marks }: Parts): JournalReader
       const audit = await replayAudit(db, { file, from: await replayedFrom() })
       await marks.finish()
       return { audit }
+    },
+    unrecorded: async () => {
+      const lacking = marks.lacking()
+      const state = { lacking, journal: file.id }
+      if (lacking !== 'rows_of_notes') return { ...state, ids: [], others: [] }
+      return { ...state, ids: await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS }), others: await listOthers() }
+    },
+    recentNotes: async ({ from: first }) => notesFrom(Math.max(first ?? 0, await firstNote())),
+    finishRecording: async () => {
+      if (marks.lacking() === 'rows_of_notes') await marks.finish()
     },
   }
 }

@@ -70,12 +70,15 @@ export const wallet = Fields({
 
 export const keyRequest = { wallet, credentials, actor: Text }
 
+/** Tells the members of a union apart. */
+export const kind = <Kind extends string>(word: Kind) => ({ kind: Type.Literal(word) })
+
 /** What `changeFreezes` takes: lists of freezes are read and written as a whole. */
 export const freezeChange = Fields({
   change: Type.Union([Type.Literal('freeze'), Type.Literal('unfreeze')]),
   scope: OneOf(FREEZE_SCOPES),
   projectId: OrNull(Id),
-  subject: Type.String({ pattern: NO_NUL, maxLength: 256 }),
-  reason: Type.String({ pattern: NO_NUL, maxLength: 1_000 }),
+  subject: textUpTo(256),
+  reason: textUpTo(1_000),
   actor: Text,
 })

@@ -2,7 +2,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { SIGNING_ACTIONS } from '../../../db/words.ts'
-import { ByName, Bytes, Details, Fields, ListOf, LongText, Maybe, OneOf, Text } from './fields.ts'
+import { ByName, Bytes, Details, Fields, kind, ListOf, LongText, Maybe, OneOf, Text } from './fields.ts'
 
 const typedData = Fields({
   domain: Fields({
@@ -17,8 +17,6 @@ const typedData = Fields({
   // Custody reads it by the types.
   message: ByName(Type.Unknown()),
 })
-
-export const kind = <Kind extends string>(word: Kind) => ({ kind: Type.Literal(word) })
 
 const payload = Type.Union([
   Fields({ ...kind('evm_transaction'), unsigned: Bytes }),

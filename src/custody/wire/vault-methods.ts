@@ -4,6 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { CHAIN_FAMILIES, CONTROL_MODES, USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
 import { APPROVER_PASSKEYS_MAX } from '../approval.ts'
+import { LACKING } from '../lacking.ts'
 import {
   Bytes,
   Count,
@@ -23,8 +24,9 @@ import {
   wallet,
 } from './fields.ts'
 import { method, Nothing, Secret, SecretBytes } from './method.ts'
+import { notesPage } from './note-fields.ts'
 import { limitCounts, policy, terms, termsFields } from './policy-fields.ts'
-import { kind, signatures, uses } from './use-fields.ts'
+import { signatures, uses } from './use-fields.ts'
 
 const imported = Type.Union([Fields({ privateKey: Secret }), Fields({ mnemonicPhrase: Secret })])
 
@@ -32,25 +34,6 @@ const delegate = { network: Text, address: EvmAddress }
 
 /** The number of an open key. It is valid only on its connection. */
 const handle = Type.Integer({ minimum: 1 })
-
-const at = { about: LongText, at: Text }
-const note = Type.Union([
-  Fields({ ...kind('transaction'), attempts: ListOf(Fields({ raw: LongText, hash: Text })), ...at }),
-  Fields({
-    ...kind('wallet'),
-    wallet: Fields({
-      id: Id,
-      projectId: Id,
-      ownerId: Text,
-      network: Text,
-      controlMode: OneOf(CONTROL_MODES),
-      keyringId: Id,
-    }),
-    publicKey: Text,
-    ...at,
-  }),
-  Fields({ ...kind('project'), projectId: Id, isActive: Type.Boolean(), ...at }),
-])
 
 const reach = { projectId: Id, ownedBy: OrNull(Text) }
 const progress = Fields({ done: Count, total: Count })
@@ -189,7 +172,7 @@ export const METHODS = {
     input: Fields({}),
     output: Fields({
       rootKeyIds: ListOf(Text),
-      isBehind: Type.Boolean(),
+      lacking: OrNull(OneOf(LACKING)),
       argon2: Fields({ running: Count, waiting: Count }),
     }),
     repeatable: true,
@@ -222,6 +205,17 @@ export const METHODS = {
     output: OrNull(Id),
     repeatable: true,
   }),
+  unrecorded: method('unrecorded', {
+    input: Fields({}),
+    output: Fields({
+      lacking: OrNull(OneOf(LACKING)),
+      journal: OrNull(Id),
+      ids: ListOf(Text),
+      others: ListOf(Id),
+    }),
+  }),
+  recentNotes: method('recentNotes', { input: Fields({ from: OrNull(Count) }), output: notesPage }),
+  finishRecording: method('finishRecording', { input: Fields({}), output: Nothing }),
 }
 
 const positions = { fromPosition: Type.BigInt(), position: Type.BigInt() }
@@ -346,7 +340,7 @@ export const OPERATOR_METHODS = {
   }),
   journalNotes: method('journalNotes', {
     input: Fields({ from: OrNull(Count) }),
-    output: Fields({ notes: ListOf(note), next: OrNull(Count) }),
+    output: notesPage,
   }),
   replayJournal: method('replayJournal', { input: Fields({}), output: Fields({ rows: Count }) }),
   compactJournal: method('compactJournal', {

@@ -1,0 +1,101 @@
+// After a failover that lost only what the API wrote last. A vault then opens no key: its journal and the audit name transactions and
+// wallets that the API's tables lack (src/custody/journal/journal.ts). Each API looks every second whether a vault waits for that,
+// writes the rows anew from the notes of all vaults, and then lets the vaults open keys again.
+//
+// Several APIs may do it at once, and any may end in the middle: a row that is there stays as it is, and the signer's row is locked
+// while it is decided what has a nonce.
+//
+// The notes of all journals are needed, because the last one that was signed for a nonce counts. If a vault cannot be reached, the
+// rows of the others are restored, but keys stay closed while something is missing of which no note was found: it may be in the
+// journal of that vault, and its request would be done again.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import type { JournalNote, Vault } from '../custody/vault.ts'
+import { openVaults } from '../environment/vaults.ts'
+import { AppError } from '../errors.ts'
+import type { Log } from '../security/log.ts'
+import { readAbout } from '../transactions/recorded.ts'
+import { perhapsElsewhere } from './journals.ts'
+import { type RestoreCtx, readNotes, restoreNoted } from './restore.ts'
+
+const LOOK_EVERY_MS = 1_000
+
+type FailoverCtx = RestoreCtx & {
+  readonly vault: Pick<Vault, 'unrecorded'>
+  readonly config: Config
+  readonly log: Log
+}
+
+/** Which transaction or wallet a note is about. */
+const idsOf = (note: JournalNote): readonly (string | undefined)[] => {
+  if (note.kind === 'wallet') return [note.wallet.id]
+  if (note.kind === 'project') return []
+  const { rows } = readAbout(note.about)
+  return [rows.kind === 'submitted' ? rows.row.id : rows.ladder.id]
+}
+
+/** Asks each vault by itself. Those that do not answer are left out. */
+const askEach = async (vaults: readonly Vault[]) => {
+  const answers = await Promise.allSettled(vaults.map((vault) => vault.unrecorded()))
+  return answers.flatMap((answer, index) => {
+    const vault = vaults[index]
+    return answer.status === 'fulfilled' && vault !== undefined ? [{ vault, state: answer.value }] : []
+  })
+}
+
+/** Writes anew what the vaults' notes have and the database lacks, and lets them open keys again. */
+const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Vault[]): Promise<void> => {
+  const reached = await askEach(vaults)
+  const states = reached.map(({ state }) => state)
+  const isWaiting = states.some(({ lacking }) => lacking === 'rows_of_notes')
+  // If records are missing, too, an operator restores all.
+  if (!isWaiting || states.some(({ lacking }) => lacking === 'records')) return
+  const notes = await readNotes(reached, ({ vault }, input) => vault.recentNotes(input))
+  const { skipped, ...restored } = await restoreNoted(ctx, notes)
+  const missing = perhapsElsewhere(states, new Set(notes.flatMap(idsOf)))
+  ctx.log.warn({ ...restored, skipped, missing }, 'restored what the last failover may have lost')
+  if (missing.length > 0) {
+    ctx.log.error(
+      { missing },
+      'not all vaults can be reached: start them, or run "cli journal retire" for those that are gone',
+    )
+    return
+  }
+  for (const { vault } of reached) await vault.finishRecording()
+}
+
+/** Opens a connection to each vault, as each has a journal of its own. */
+const withEachVault = async (ctx: FailoverCtx, work: (vaults: readonly Vault[]) => Promise<void>): Promise<void> => {
+  const vaults = ctx.config.vaultSockets.map((socket) =>
+    openVaults({ config: { ...ctx.config, vaultSockets: [socket] }, process: 'failover' }),
+  )
+  try {
+    await work(vaults)
+  } finally {
+    for (const vault of vaults) vault.close()
+  }
+}
+
+/** Looks every second whether a vault waits for rows. @returns a function that stops it. */
+export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
+  const stopping = new AbortController()
+  const look = async (): Promise<void> => {
+    // Calls go to the vaults in turn.
+    if ((await ctx.vault.unrecorded()).lacking !== 'rows_of_notes') return
+    await withEachVault(ctx, (vaults) => restoreAfterFailover(ctx, vaults))
+  }
+  const looking = (async () => {
+    while (!stopping.signal.aborted) {
+      await look().catch((err: unknown) => {
+        if (!(err instanceof AppError && err.code === 'unavailable'))
+          ctx.log.error({ err }, 'could not restore what is missing')
+      })
+      await sleep(LOOK_EVERY_MS, null, { signal: stopping.signal }).catch(() => {})
+    }
+  })()
+  return async () => {
+    stopping.abort()
+    await looking
+  }
+}
