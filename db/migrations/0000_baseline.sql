@@ -399,6 +399,7 @@ CREATE TABLE "user_keys" (
 CREATE TABLE "vault_journals" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"records" bigint NOT NULL,
+	"server" text NOT NULL,
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"retired_at" timestamp (6) with time zone
 );
