@@ -54,6 +54,7 @@ export const ERROR_STATUS = {
   approval_mismatch: 409,
   approval_ended: 409,
   contract_wallet_changed: 409,
+  repeat_refused: 409,
   passkey_exists: 409,
   email_exists: 409,
   email_taken: 409,

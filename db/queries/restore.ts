@@ -1,8 +1,8 @@
 // What `cli restore` asks of the tables that are not custody's.
 
-import { and, eq, lt, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { attempts, networks, transactions, wallets } from '../schema.ts'
+import { attempts, lostTransactions, networks, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 import { ofSigner, type Signer } from './transactions.ts'
 import type { WalletRow } from './wallets.ts'
@@ -117,3 +117,28 @@ export const networksWithWallets = async (db: Queryable): Promise<readonly Netwo
     .orderBy(networks.name)
   return rows.map(({ network }) => network)
 }
+
+type Lost = Omit<typeof lostTransactions.$inferInsert, 'releasedAt'>
+
+/** Keeps what the chain has of a wallet and the database lacks. */
+export const keepLost = async (db: Queryable, rows: readonly Lost[]): Promise<void> => {
+  if (rows.length > 0)
+    await db
+      .insert(lostTransactions)
+      .values([...rows])
+      .onConflictDoNothing()
+}
+
+/** From now on, for a day, equal transactions of the wallet are refused. Deletes those of earlier releases. */
+export const releaseLost = async (db: Queryable, walletId: string): Promise<void> => {
+  await db.delete(lostTransactions).where(lt(lostTransactions.releasedAt, sql`now() - interval '1 day'`))
+  const ofWallet = and(eq(lostTransactions.walletId, walletId), isNull(lostTransactions.releasedAt))
+  await db.update(lostTransactions).set({ releasedAt: sql`now()` }).where(ofWallet)
+}
+
+/** What a wallet had done that was lost, if it was released within the last day. */
+export const listLost = (db: Queryable, walletId: string): Promise<readonly Pick<Lost, 'hash' | 'callText'>[]> =>
+  db
+    .select({ hash: lostTransactions.hash, callText: lostTransactions.callText })
+    .from(lostTransactions)
+    .where(and(eq(lostTransactions.walletId, walletId), gt(lostTransactions.releasedAt, sql`now() - interval '1 day'`)))

@@ -202,6 +202,27 @@ export const transactionsAccess = access(transactions, {
 })
 
 /**
+ * What the chain has of a wallet and a restored database lacked. After the wallet is released, an equal transaction is refused for a
+ * day, because it may be a request that is repeated.
+ */
+export const lostTransactions = pgTable(
+  'lost_transactions',
+  {
+    walletId: uuid('wallet_id')
+      .notNull()
+      .references(() => wallets.id),
+    hash: text('hash').notNull(),
+    /** As `SentTransaction` of src/chains/blocks.ts. */
+    callText: text('call_text').notNull(),
+    /** null while the wallet is frozen. */
+    releasedAt: instant('released_at'),
+  },
+  (table) => [primaryKey({ columns: [table.walletId, table.hash] })],
+)
+
+export const lostTransactionsAccess = access(lostTransactions, { api: 'select, insert, update, delete' })
+
+/**
  * One signed encoding of a transaction. `raw` is erased when the transaction is final, because whoever has it can send it. Some days
  * later the rows are folded to `attemptHashes`.
  */

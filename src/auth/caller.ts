@@ -48,7 +48,12 @@ export type Principal = Reach & { readonly actor: string }
 export const principalOf = (caller: Caller): Principal => ({ ...reachOf(caller), actor: actorOf(caller) })
 
 /** A principal with the credentials of the request, and the approval that it names. */
-export type Signatory = Principal & { readonly credentials: Credentials; readonly approvalId?: string | undefined }
+export type Signatory = Principal & {
+  readonly credentials: Credentials
+  readonly approvalId?: string | undefined
+  /** Whether what the database had lost may be done again. */
+  readonly allowsRepeat?: boolean | undefined
+}
 
 /** @param body the request's body, which may have these fields. */
 export const signatoryOf = (
@@ -58,10 +63,12 @@ export const signatoryOf = (
     readonly user_pin?: string
     readonly user_secret?: string
     readonly approval_id?: string
+    readonly allow_repeat?: boolean
   },
 ): Signatory => ({
   ...principalOf(caller),
   approvalId: body.approval_id,
+  allowsRepeat: body.allow_repeat,
   credentials: {
     developerSecret: body.developer_secret,
     userPin: body.user_pin,

@@ -20,8 +20,14 @@ export type Head = {
 
 export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly Hex[] }
 
-/** `from` and `to` in the chain's form of an address; `to` is null where it is unknown, or a contract is created. */
-export type SentTransaction = { readonly hash: Hex; readonly from: string; readonly to: string | null }
+/**
+ * `from` and `to` in the chain's form of an address; `to` is null where it is unknown, or a contract is created. `callText` ends with
+ * what `Submission.callTextOf` says of an equal one.
+ */
+export type SentTransaction = Readonly<Record<'from' | 'callText', string>> & {
+  readonly hash: Hex
+  readonly to: string | null
+}
 
 export type BlockWithSenders = Pick<BlockRef, 'number'> & { readonly transactions: readonly SentTransaction[] }
 

@@ -106,6 +106,8 @@ export type Submission = {
   lifetimeOf(unsigned: Unsigned): Lifetime | null
   /** What to sign. Pure. */
   payloadOf(unsigned: Unsigned): Payload
+  /** What it does, as a text: the same for each transaction that does the same, whatever its nonce, gas and fees. Pure. */
+  callTextOf(unsigned: Unsigned): string
   /** @param signature as `Signable.with` takes it. Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
   /** @param signed.recordedCost the cost to use if the bytes do not contain it. Pure. */

@@ -59,7 +59,13 @@ const checkCommand = ({ print, printJson, note, fail, withAskingVault }: Shell):
           note(`${network}: block ${block} of ${to}`)
         const { unknown, frozen, read, unread } = await checkRestored(ctx, { actor: OPERATOR, onProgress })
         if (unread.length > 0) fail()
-        if (json) return printJson({ unknown: unknown.map(rowAsJson), frozen, read: read.map(rowAsJson), unread })
+        if (json)
+          return printJson({
+            unknown: unknown.map(({ callText: _, ...each }) => rowAsJson(each)),
+            frozen,
+            read: read.map(rowAsJson),
+            unread,
+          })
         for (const { network, from, to } of read)
           print(`${network}: ${from > to ? 'no block since the backup' : `blocks ${from} to ${to}`}`)
         for (const { network, why } of unread) print(`${network}: NOT READ, although it has wallets: ${UNREAD[why]}`)

@@ -46,6 +46,9 @@ export const SIGNING = [
   'contract_wallet_changed',
 ] as const satisfies Codes
 
+/** The same, to send it. */
+export const SENDING = [...SIGNING, 'repeat_refused'] as const satisfies Codes
+
 /** A nonce that the caller chose. */
 export const NONCE = ['nonce_too_low', 'nonce_gap', 'nonce_conflict'] as const satisfies Codes
 

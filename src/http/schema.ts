@@ -178,6 +178,17 @@ export const SigningFields = {
   ),
 }
 
+/** The same, of what is sent. */
+export const SendingFields = {
+  ...SigningFields,
+  allow_repeat: Type.Optional(
+    Type.Boolean({
+      description: 'Send it even if it is `repeat_refused`.',
+      examples: [true],
+    }),
+  ),
+}
+
 /** The 202 answer to a request that needs approval first. */
 export const WaitingApproval = ClosedObject('WaitingApproval', {
   approval_id: UuidField('Send the same request again with it, once it is granted.'),

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { reachOf, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SIGNING } from '../http/codes.ts'
+import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SENDING } from '../http/codes.ts'
 import { describedAs, pagingOf, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { hostImage } from '../metadata/images.ts'
@@ -120,7 +120,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Create a collection',
           'On EVM networks an ERC-721 or ERC-1155 contract with ERC-2981; on Substrate networks a collection of the NFT pallet, owned by the sender. Its address or id is in the status of the transaction. Where collections are programs they cannot be created here (501).',
-          [...SIGNING, ...NAMED_WALLET],
+          [...SENDING, ...NAMED_WALLET],
         ),
       },
     )
@@ -162,7 +162,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
           'Mint an NFT',
           'The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. ' +
             'Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`.',
-          [...SIGNING, ...NAMED_WALLET, 'mint_unsupported', 'mint_unauthorized', 'mint_requires_value'],
+          [...SENDING, ...NAMED_WALLET, 'mint_unsupported', 'mint_unauthorized', 'mint_requires_value'],
         ),
       },
     )
@@ -185,7 +185,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
           'Mint several NFTs',
           'In one transaction: all of them, or none. On EVM networks only in a collection that was created here; others are refused with `batch_unsupported`. An NFT without `metadata` follows the `base_uri` of its collection.',
           [
-            ...SIGNING,
+            ...SENDING,
             ...NAMED_WALLET,
             'batch_unsupported',
             'mint_unsupported',
@@ -215,7 +215,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Transfer an NFT',
           'From a wallet of the project to any address; for an ERC-1155 token also several pieces.',
-          [...SIGNING, ...NAMED_WALLET],
+          [...SENDING, ...NAMED_WALLET],
         ),
       },
     )

@@ -12,7 +12,7 @@ import {
   OneOf,
   PagingFields,
   SenderField,
-  SigningFields,
+  SendingFields,
   takesCredentials,
   VisibleText,
 } from '../http/schema.ts'
@@ -82,7 +82,7 @@ export const CreateCollectionBody = Type.Object(
         examples: [false],
       }),
     ),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,
@@ -123,7 +123,7 @@ export const MintBody = Type.Object(
     metadata: Type.Optional(MetadataBody),
     uri: Type.Optional(UriField('The URI of an existing EIP-721 metadata document; instead of `metadata`.')),
     ...PieceFields,
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,
@@ -163,7 +163,7 @@ export const BatchMintBody = Type.Object(
       ),
       { minItems: 1, maxItems: MINTS_MAX, rule: `a list of 1 to ${MINTS_MAX} NFTs` },
     ),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,
@@ -190,7 +190,7 @@ export const TransferBody = Type.Object(
     amount: Type.Optional(
       PiecesField('How many pieces of an ERC-1155 token; 1 by default, and always 1 for other tokens.'),
     ),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,

@@ -265,6 +265,12 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     remedy: "Restore the wallet's owners with other tools; see docs/contract-wallets.md.",
     retry: 'no',
   },
+  repeat_refused: {
+    means:
+      'After a restore of the database the chain had an equal transaction of this wallet that the database had lost.',
+    remedy: 'Look at the hash in the error. If it is to be done once more, send the request with `allow_repeat`: true.',
+    retry: 'no',
+  },
   passkey_exists: {
     means: 'The passkey is registered already.',
     remedy: 'Log in with it, or add another.',

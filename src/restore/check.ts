@@ -8,7 +8,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readCursor } from '../../db/queries/cursors.ts'
 import { listFreezes } from '../../db/queries/freezes.ts'
-import { contractWalletsOf, knownHashes, networksWithWallets, walletsAmong } from '../../db/queries/restore.ts'
+import {
+  contractWalletsOf,
+  keepLost,
+  knownHashes,
+  networksWithWallets,
+  releaseLost,
+  walletsAmong,
+} from '../../db/queries/restore.ts'
 import { findWalletById, type WalletRow } from '../../db/queries/wallets.ts'
 import { CURSOR_PURPOSES, type Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
@@ -27,6 +34,8 @@ type UnknownTransaction = {
   readonly hash: string
   readonly wallet: string
   readonly address: string
+  /** What it does, as `SentTransaction` has it. */
+  readonly callText: string
 }
 
 type Checked = {
@@ -73,7 +82,10 @@ const unknownAmong = async (
     .flatMap((each) =>
       wallets
         .filter((wallet) => isOf(wallet, each))
-        .map(({ id, address }) => ({ network, block: each.block, hash: each.hash, wallet: id, address })),
+        .map(({ id: wallet, address }) => {
+          const { block, hash, callText } = each
+          return { network, block, hash, callText, wallet, address }
+        }),
     )
 }
 
@@ -129,6 +141,10 @@ export const checkRestored = async (
     read.push(checked.read)
   }
   const unread = await unreadAmong(ctx, read)
+  await keepLost(
+    ctx.db,
+    unknown.map(({ wallet: walletId, hash, callText }) => ({ walletId, hash, callText })),
+  )
   const frozen: string[] = []
   for (const walletId of new Set(unknown.map(({ wallet }) => wallet))) {
     const count = unknown.filter(({ wallet }) => wallet === walletId).length
@@ -168,6 +184,7 @@ export const releaseChecked = async (
     waits.set(wallet.network, wait)
     await wait
     const target = { scope: 'wallet', walletId: wallet.id } as const
+    await releaseLost(ctx.db, wallet.id)
     if (await unfreeze(ctx, { target, reason: REASON, actor })) released.push(wallet.id)
   }
   return released

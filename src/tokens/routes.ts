@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SIGNING } from '../http/codes.ts'
+import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SENDING } from '../http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { tokenBalances } from './balances.ts'
@@ -82,7 +82,7 @@ export const tokenRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Create a token',
           'On EVM networks an ERC-20 contract with EIP-2612, which the sender owns and mints; on Substrate networks an asset of pallet Assets. Its address or id is in the status of the transaction.',
-          [...SIGNING, ...NAMED_WALLET],
+          [...SENDING, ...NAMED_WALLET],
         ),
       },
     )
@@ -105,7 +105,7 @@ export const tokenRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Mint tokens',
           'Of a token that lets the sender mint: one that it created, or another with `mint(address,uint256)`.',
-          [...SIGNING, ...NAMED_WALLET, 'mint_unsupported', 'mint_unauthorized', 'mint_requires_value'],
+          [...SENDING, ...NAMED_WALLET, 'mint_unsupported', 'mint_unauthorized', 'mint_requires_value'],
         ),
       },
     )
@@ -133,7 +133,7 @@ export const tokenRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Transfer tokens',
           'Or the coin, from a wallet of the project to any address. Of a token that keeps a fee the recipient gets less: a preview says how much.',
-          [...SIGNING, ...NAMED_WALLET],
+          [...SENDING, ...NAMED_WALLET],
         ),
       },
     )
@@ -159,7 +159,7 @@ export const tokenRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Transfer tokens to several recipients',
           'In one transaction: all of them, or nothing. On EVM networks a wallet of type `eoa` can do that with the coin and with tokens that were created here; others are refused with `batch_unsupported`.',
-          [...SIGNING, ...NAMED_WALLET, 'batch_unsupported'],
+          [...SENDING, ...NAMED_WALLET, 'batch_unsupported'],
         ),
       },
     )

@@ -6,7 +6,7 @@ import {
   closed,
   NetworkField,
   SenderField,
-  SigningFields,
+  SendingFields,
   takesCredentials,
   UuidField,
   VisibleText,
@@ -114,7 +114,7 @@ export const CreateTokenBody = Type.Object(
     }),
     logo_url: Type.Optional(UriField("The URI of the token's logo. Only this project sees it.")),
     initial_supply: Type.Optional(AmountField('What the sender gets at first; nothing by default.')),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,
@@ -141,7 +141,7 @@ export const MintTokenBody = Type.Object(
     contract_address: ContractField,
     recipient: Type.Optional(AddressField('Who gets the tokens; by default the sender.')),
     amount: AmountField('How much to mint.'),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,
@@ -170,7 +170,7 @@ export const TransferTokenBody = Type.Object(
     ...TransferFields,
     recipient: AddressField('Who gets the tokens.'),
     amount: AmountField('How much to transfer.'),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,
@@ -199,7 +199,7 @@ export const BatchTransferTokenBody = Type.Object(
       ),
       { minItems: 1, maxItems: TRANSFERS_MAX, rule: `a list of 1 to ${TRANSFERS_MAX} transfers` },
     ),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SIGNING } from '../http/codes.ts'
+import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SENDING, SIGNING } from '../http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { refusalSentence } from './failure-words.ts'
@@ -16,6 +16,7 @@ import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.
 import {
   BatchBody,
   RawTransaction,
+  SendBody,
   SignAuthorizationBody,
   SignBody,
   SignedAuthorization,
@@ -154,10 +155,10 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       ({ body, caller, request, route }) =>
         submit({ body, caller, request, route }, (by) => signAndSend(ctx, { ...by, ...signInput(body) })),
       {
-        body: SignBody,
+        body: SendBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.', [
-          ...SIGNING,
+          ...SENDING,
           ...NAMED_WALLET,
           ...NONCE,
           'fee_too_low',
@@ -176,7 +177,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Sign and send a batch',
           'In order, all of them or none, by a wallet of type `contract`; any other wallet: `batch_unsupported`.',
-          [...SIGNING, ...NAMED_WALLET, 'batch_unsupported'],
+          [...SENDING, ...NAMED_WALLET, 'batch_unsupported'],
         ),
       },
     )

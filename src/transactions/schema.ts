@@ -8,6 +8,7 @@ import {
   closed,
   NetworkField,
   OneOf,
+  SendingFields,
   SigningFields,
   StatusField,
   takesCredentials,
@@ -123,6 +124,20 @@ export const UnsignedTransaction = Type.Object(
 
 const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
+const ofSigned = (title: string) => ({
+  ...closed,
+  title,
+  ...takesCredentials('one'),
+  examples: [
+    {
+      network: 'Ethereum',
+      signer_wallet_address: SIGNER,
+      unsigned_transaction: { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
+      developer_secret: 'testnet-secret',
+    },
+  ],
+})
+
 export const SignBody = Type.Object(
   {
     network: Type.Optional(NetworkField),
@@ -130,20 +145,10 @@ export const SignBody = Type.Object(
     unsigned_transaction: UnsignedTransaction,
     ...SigningFields,
   },
-  {
-    ...closed,
-    title: 'SignTransaction',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        signer_wallet_address: SIGNER,
-        unsigned_transaction: { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
-        developer_secret: 'testnet-secret',
-      },
-    ],
-  },
+  ofSigned('SignTransaction'),
 )
+
+export const SendBody = Type.Object({ ...SignBody.properties, ...SendingFields }, ofSigned('SendTransaction'))
 
 const MESSAGE_TYPES = ['string', 'bytes'] as const
 
@@ -257,7 +262,7 @@ export const BatchBody = Type.Object(
       description: 'In order, each with `to`, `value` and `input`. Gas, fees and nonce are chosen for the whole batch.',
       rule: `a list of 1 to ${BATCH_MAX} transactions`,
     }),
-    ...SigningFields,
+    ...SendingFields,
   },
   {
     ...closed,

@@ -18,6 +18,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
+import { listLost } from '../../db/queries/restore.ts'
 import { type Held, lockSigner, readHeld, releaseReaped, type Signer } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
@@ -40,7 +41,7 @@ import { type PreparedTransaction, prepareSending, type Sending } from './sendin
 import { signAndRecord } from './sign-and-record.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 
-type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials' | 'approvalId'> & {
+type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials' | 'approvalId' | 'allowsRepeat'> & {
   readonly kind: TransactionKind
   readonly chain: Chain
   readonly wallet: WalletRow
@@ -63,7 +64,11 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
   return ctx.signerQueues.run(`${signer.network}/${signer.address}`, (turn) =>
     withKeyFor(ctx, { ...input, action: input.kind, intents: () => input.intents(turn) }, async (key, intents) => {
       if (key.byPolicy) await refuseExcessive(ctx, { ...input, signer, intents, turn })
-      const sending = await prepareSending(ctx, { ...input, signer, intents, turn })
+      const [sending, lost] = await Promise.all([
+        prepareSending(ctx, { ...input, signer, intents, turn }),
+        input.allowsRepeat ? [] : listLost(ctx.db, wallet.id),
+      ])
+      refuseRepeat(chain, { sending, lost })
       await turn()
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
@@ -84,6 +89,21 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
       })
       return submitted
     }),
+  )
+}
+
+/** A request that is repeated after a restore does not find its first answer. */
+const refuseRepeat = (
+  chain: Chain,
+  { sending, lost }: { readonly sending: Sending; readonly lost: Awaited<ReturnType<typeof listLost>> },
+): void => {
+  if (lost.length === 0) return
+  const callText = chain.callTextOf(sending.transaction.prepared.unsigned)
+  const equal = lost.find((each) => each.callText.endsWith(callText))
+  if (equal === undefined) return
+  throw new AppError(
+    'repeat_refused',
+    `The chain has an equal transaction of this wallet, ${equal.hash}, which a restore of the database had lost: to send it once more, set "allow_repeat" to true.`,
   )
 }
 

@@ -51,18 +51,21 @@ const newSafe = async () => {
   return json as { id: string; address: `0x${string}` }
 }
 
-const send = (network: 'Ethereum' | 'Polkadot', address: string, unsigned: object) =>
+const send = (network: 'Ethereum' | 'Polkadot', address: string, unsigned: object, others: object = {}) =>
   service.post('/transactions/sign-and-send', {
+    ...others,
     network,
     signer_wallet_address: address,
     unsigned_transaction: unsigned,
     ...SECRET,
   })
 
+const paymentOn = (network: 'Ethereum' | 'Polkadot') =>
+  network === 'Ethereum' ? { to: RECIPIENT, value: '1' } : { to: BOB, value: '10000000000' }
+
 /** Pays, and waits until it is mined. @returns the hash */
-const pay = async (network: 'Ethereum' | 'Polkadot', address: string): Promise<string> => {
-  const unsigned = network === 'Ethereum' ? { to: RECIPIENT, value: '1' } : { to: BOB, value: '10000000000' }
-  const sent = await send(network, address, unsigned)
+const pay = async (network: 'Ethereum' | 'Polkadot', address: string, others: object = {}): Promise<string> => {
+  const sent = await send(network, address, paymentOn(network), others)
   expect(sent.json).toMatchObject({ status: 'submitted' })
   const { json } = await service.settled(sent.json.transaction_id)
   expect(json.status).toBe('success')
@@ -129,9 +132,20 @@ test('what wallets did since the backup is found, and they sign again when the w
   await startWorker()
   const { released } = await check('--release')
   expect(released.toSorted()).toEqual(theirs)
-  await pay('Ethereum', busy.address)
-  await pay('Ethereum', safe.address)
-  await pay('Polkadot', extrinsic.address)
+  // An equal payment may be a repeated request, whose first answer is lost.
+  for (const [network, { address }] of [
+    ['Ethereum', busy],
+    ['Ethereum', safe],
+    ['Polkadot', extrinsic],
+  ] as const) {
+    const repeated = await send(network, address, paymentOn(network))
+    expect([repeated.status, repeated.json.code]).toEqual([409, 'repeat_refused'])
+    expect(since.some((hash) => repeated.json.error.includes(hash))).toBe(true)
+    await pay(network, address, { allow_repeat: true })
+  }
+  expect((await send('Ethereum', busy.address, { to: RECIPIENT, value: '2' })).json).toMatchObject({
+    status: 'submitted',
+  })
   // The workers have read the payments that the database had lost.
   const activity = await service.get('/activity', { network: 'Ethereum', wallet_address: busy.address })
   const shown = JSON.stringify(activity.json)

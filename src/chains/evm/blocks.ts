@@ -1,7 +1,7 @@
 // Reads block headers: hash, parent hash and transaction hashes.
 
-import { type BlockWithSenders, chained } from '../blocks.ts'
-import type { BlockRef, BlockWithHashes, Head, Hex } from '../chain.ts'
+import { type BlockWithSenders, chained, type SentTransaction } from '../blocks.ts'
+import type { BlockRef, BlockWithHashes, Head, Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from '../node/wire.ts'
 import { checksum } from './address.ts'
@@ -70,13 +70,20 @@ export const readBlocksFrom = async (
     ),
   )
 
+/** See `Submission.callTextOf`. */
+export const callTextOf = ({ to, value, input }: Pick<Intent, 'to' | 'value' | 'input'>): string =>
+  [to ?? 'creation', value, input.toLowerCase()].join(' ')
+
+const parseSent = (value: unknown): SentTransaction => {
+  const sent = record(value)
+  const to = nullable((address) => checksum(rawAddress(address)))(sent.to)
+  const callText = callTextOf({ to, value: quantity(sent.value), input: bytes(sent.input) })
+  return { hash: hash(sent.hash), from: checksum(rawAddress(sent.from)), to, callText }
+}
+
 const parseSenders = (value: unknown): BlockWithSenders & BlockRef => ({
   ...parseRef(value),
-  transactions: listOf(record)(record(value).transactions).map((sent) => ({
-    hash: hash(sent.hash),
-    from: checksum(rawAddress(sent.from)),
-    to: nullable((to) => checksum(rawAddress(to)))(sent.to),
-  })),
+  transactions: listOf(parseSent)(record(value).transactions),
 })
 
 /** See `Blocks.sendersFrom`. */

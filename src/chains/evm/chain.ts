@@ -8,7 +8,7 @@ import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
-import { readBlock, readBlocksFrom, readHead, readSendersFrom } from './blocks.ts'
+import { callTextOf, readBlock, readBlocksFrom, readHead, readSendersFrom } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { declaredCalls } from './compile-function.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
@@ -99,6 +99,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
       outbid: ({ unsigned, ...input }) => outbidding({ ...input, unsigned: ours(unsigned), ceilingWei }),
     },
     payloadOf: (unsigned) => payloadOf(ours(unsigned)),
+    callTextOf,
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc: certain, network, chainId, limits, memory }),

@@ -117,7 +117,7 @@ export const readSendersFrom = async (
     if (block === null) throw new NodeUnavailable('refused', 'A node has no block whose hash it knows.')
     const transactions = block.extrinsics.flatMap((raw) => {
       const from = signerOf(row, raw)
-      return from === null ? [] : [{ hash: hashOfExtrinsic(raw), from, to: null }]
+      return from === null ? [] : [{ hash: hashOfExtrinsic(raw), from, to: null, callText: raw }]
     })
     return [{ number: number + BigInt(index), transactions }]
   })

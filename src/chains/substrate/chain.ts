@@ -100,6 +100,7 @@ const createSubmission = (
       return era === null || validUntilBlock === null ? null : { bornAtBlock: BigInt(era.current), validUntilBlock }
     },
     payloadOf: (unsigned) => payloadOf(ours(unsigned)),
+    callTextOf: (unsigned) => ours(unsigned).call.slice(2),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     // An extrinsic states its tip, but not its fee and deposits: the runtime sets those.
     offerOf: ({ recordedCost }) => ({
