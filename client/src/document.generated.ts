@@ -1385,7 +1385,7 @@ export type components = {
          * @description A stable word for programs. It is never renamed; later versions may have further codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_input" | "invalid_key" | "address_invalid" | "network_mismatch" | "network_required" | "page_too_deep" | "project_required" | "credential_required" | "credential_ambiguous" | "token_source_unsupported" | "passkey_domain_required" | "pin_obvious" | "execution_reverted" | "balance_insufficient" | "nonce_too_low" | "nonce_gap" | "fee_too_low" | "mint_unsupported" | "mint_unauthorized" | "mint_requires_value" | "batch_unsupported" | "unauthorized" | "project_unknown" | "login_failed" | "session_ended" | "project_mismatch" | "scope_required" | "user_session_required" | "fresh_login_required" | "anonymous_login_off" | "origin_not_allowed" | "project_not_activated" | "wallet_forbidden" | "INVALID_SECRET" | "TOO_MANY_FAILED_ATTEMPTS" | "frozen" | "policy_denied" | "under_policies" | "delegate_not_allowed" | "not_found" | "transaction_not_found" | "method_not_allowed" | "wallet_exists" | "nonce_conflict" | "transaction_not_waiting" | "credential_changed" | "approval_mismatch" | "approval_ended" | "contract_wallet_changed" | "passkey_exists" | "email_exists" | "email_taken" | "challenge_expired" | "challenge_completed" | "idempotency_mismatch" | "events_gone" | "body_too_large" | "content_type_unsupported" | "content_encoding_unsupported" | "rate_limited" | "body_incomplete" | "internal" | "not_implemented" | "node_unavailable" | "wrong_chain" | "fee_ceiling_reached" | "metadata_untrusted" | "busy" | "unavailable" | (string & {});
+        ErrorCode: "invalid_input" | "invalid_key" | "address_invalid" | "network_mismatch" | "network_required" | "page_too_deep" | "project_required" | "credential_required" | "credential_ambiguous" | "token_source_unsupported" | "passkey_domain_required" | "pin_obvious" | "execution_reverted" | "balance_insufficient" | "nonce_too_low" | "nonce_gap" | "fee_too_low" | "mint_unsupported" | "mint_unauthorized" | "mint_requires_value" | "batch_unsupported" | "unauthorized" | "project_unknown" | "login_failed" | "session_ended" | "project_mismatch" | "scope_required" | "user_session_required" | "fresh_login_required" | "anonymous_login_off" | "origin_not_allowed" | "project_not_activated" | "wallet_forbidden" | "INVALID_SECRET" | "TOO_MANY_FAILED_ATTEMPTS" | "frozen" | "policy_denied" | "under_policies" | "delegate_not_allowed" | "not_found" | "transaction_not_found" | "method_not_allowed" | "wallet_exists" | "nonce_conflict" | "transaction_not_waiting" | "credential_changed" | "approval_mismatch" | "approval_ended" | "contract_wallet_changed" | "repeat_refused" | "passkey_exists" | "email_exists" | "email_taken" | "challenge_expired" | "challenge_completed" | "idempotency_mismatch" | "events_gone" | "body_too_large" | "content_type_unsupported" | "content_encoding_unsupported" | "rate_limited" | "body_incomplete" | "internal" | "not_implemented" | "node_unavailable" | "wrong_chain" | "fee_ceiling_reached" | "metadata_untrusted" | "busy" | "unavailable" | (string & {});
         /**
          * @example {
          *       "error": "Field \"user_pin\" must be exactly 6 digits.",
@@ -2309,6 +2309,52 @@ export type components = {
              */
             expires_at: string;
         };
+        /**
+         * SendTransaction
+         * @example {
+         *       "network": "Ethereum",
+         *       "signer_wallet_address": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+         *       "unsigned_transaction": {
+         *         "to": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+         *         "value": "1000000000000000"
+         *       },
+         *       "developer_secret": "testnet-secret"
+         *     }
+         */
+        SendTransaction: {
+            network?: components["schemas"]["Network"];
+            /**
+             * @description A wallet of the project.
+             * @example 0x70997970C51812dc3A010C7d01b50e0d17dc79C8
+             */
+            signer_wallet_address: string;
+            unsigned_transaction: components["schemas"]["UnsignedTransaction"];
+            /**
+             * @description Proves control of developer-controlled wallets. On testnet: `testnet-secret`.
+             * @example testnet-secret
+             */
+            developer_secret?: string;
+            /**
+             * @description Proves control of user-controlled wallets.
+             * @example 493817
+             */
+            user_pin?: string;
+            /**
+             * @description Instead of `user_pin`: a recovery code, or the 32 bytes that a passkey computes (`prf`), in base64url.
+             * @example 99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX
+             */
+            user_secret?: string;
+            /**
+             * @description The `approval_id` of the 202 answer. Repeat the same request with it once it is granted.
+             * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
+             */
+            approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
+        };
         /** NftOperationResult */
         NftOperationResult: {
             /**
@@ -2370,6 +2416,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * SpeedUpTransaction
@@ -3321,6 +3372,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /** UploadImage */
         UploadImage: {
@@ -3436,6 +3492,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * NftToMint
@@ -3510,6 +3571,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * TransferNft
@@ -3569,6 +3635,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * ArgumentRule
@@ -5901,6 +5972,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * MintToken
@@ -5954,6 +6030,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * TransferToken
@@ -6008,6 +6089,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /**
          * TokenTransfer
@@ -6080,6 +6166,11 @@ export type components = {
              * @example 5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f
              */
             approval_id?: string;
+            /**
+             * @description Send it even if it is `repeat_refused`.
+             * @example true
+             */
+            allow_repeat?: boolean;
         };
         /** NameLookup */
         NameLookup: {
@@ -7220,7 +7311,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SignTransaction"];
+                "application/json": components["schemas"]["SendTransaction"];
             };
         };
         responses: {

@@ -589,6 +589,14 @@ CREATE TABLE "attempts" (
 	CONSTRAINT "attempts_kind" CHECK ("kind" in ('rung', 'cancel', 'former_cancel'))
 );
 --> statement-breakpoint
+CREATE TABLE "lost_transactions" (
+	"wallet_id" uuid NOT NULL,
+	"hash" text NOT NULL,
+	"call_text" text NOT NULL,
+	"released_at" timestamp (6) with time zone,
+	CONSTRAINT "lost_transactions_wallet_id_hash_pk" PRIMARY KEY("wallet_id","hash")
+);
+--> statement-breakpoint
 CREATE TABLE "signers" (
 	"network" text NOT NULL,
 	"address" text NOT NULL,
@@ -911,6 +919,7 @@ ALTER TABLE "operator_tokens" ADD CONSTRAINT "operator_tokens_operator_name_oper
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "attempts" ADD CONSTRAINT "attempts_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "lost_transactions" ADD CONSTRAINT "lost_transactions_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "signers" ADD CONSTRAINT "signers_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "transactions" ADD CONSTRAINT "transactions_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "transactions" ADD CONSTRAINT "transactions_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
