@@ -22,6 +22,7 @@ const SHARED = [
   'networks',
   'projects',
   'throttles',
+  'transactions',
   'vault_processes',
   'wallets',
 ]
@@ -99,6 +100,13 @@ describe('the vault’s role', () => {
   test('of projects sees only which there are', async () => {
     expect(await codeOf(vault`select id from projects`)).toBe('allowed')
     expect(await codeOf(vault`select name from projects`)).toBe('42501')
+  })
+
+  test('of transactions sees only which there are, and which are final', async () => {
+    expect(await codeOf(vault`select id, final from transactions`)).toBe('allowed')
+    for (const statement of ['select "to" from transactions', 'update transactions set final = true']) {
+      expect(await codeOf(vault.unsafe(statement))).toBe('42501')
+    }
   })
 
   test('cannot change a wallet, what its owner agreed to, or a sealed key', async () => {
