@@ -37,7 +37,8 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'catalogue_changed', 'api_key_created', 'api_key_revoked', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'issuer_tokens_ended', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'return_addresses_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'webhook_created', 'webhook_changed', 'webhook_secret_rotated', 'webhook_enabled', 'webhook_disabled', 'webhook_removed', 'webhook_replayed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost', 'webhook_given_up'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'put_under_policies', 'released_from_policies', 'user_pin_changed', 'user_secret_added', 'user_secret_removed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'authorization_signed', 'delegates_changed', 'frozen', 'unfrozen', 'root_key_rotated', 'project_key_rotated', 'policy_created', 'policy_revoked', 'vault_connection_refused', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'write_undone', 'freezes_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'catalogue_changed', 'api_key_created', 'api_key_revoked', 'transaction_retried', 'transaction_cancelled', 'lost_transaction_settled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'issuer_tokens_ended', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'identity_key_rotated', 'service_key_rotated', 'origins_changed', 'return_addresses_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed', 'user_created', 'approval_requested', 'approval_decided', 'operator_invited', 'operator_logged_in', 'operator_passkey_added', 'operator_removed', 'webhook_created', 'webhook_changed', 'webhook_secret_rotated', 'webhook_enabled', 'webhook_disabled', 'webhook_removed', 'webhook_replayed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged', 'final_blocks_lost', 'webhook_given_up')),
+	CONSTRAINT "audit_size" CHECK (octet_length("audit"."details"::text) <= 65536 and octet_length("audit"."actor") <= 8192 and octet_length("audit"."subject") <= 8192 and octet_length("audit"."mac") <= 64)
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (
@@ -63,23 +64,13 @@ CREATE TABLE "audit_checkpoints" (
 	CONSTRAINT "audit_checkpoints_chain_position_pk" PRIMARY KEY("chain","position")
 );
 --> statement-breakpoint
-CREATE TABLE "freezes" (
-	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
-	"scope" text NOT NULL,
-	"project_id" uuid,
-	"owner_id" text,
-	"wallet_id" uuid,
-	"network" text,
-	"reason" text NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "freezes_once" UNIQUE NULLS NOT DISTINCT("scope","project_id","owner_id","wallet_id","network"),
-	CONSTRAINT "freezes_scope" CHECK ("scope" in ('project', 'owner', 'wallet', 'network')),
-	CONSTRAINT "freezes_names_its_thing" CHECK (case "freezes"."scope"
-        when 'project' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is null
-        when 'owner' then "freezes"."project_id" is not null and "freezes"."owner_id" is not null and "freezes"."wallet_id" is null and "freezes"."network" is null
-        when 'wallet' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is not null and "freezes"."network" is null
-        else "freezes"."project_id" is null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is not null
-      end)
+CREATE TABLE "freeze_lists" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"freezes" jsonb NOT NULL,
+	"version" integer NOT NULL,
+	"mac" "bytea" NOT NULL,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "freeze_lists_freezes" CHECK (jsonb_typeof("freeze_lists"."freezes") = 'array')
 );
 --> statement-breakpoint
 CREATE TABLE "backfills" (
@@ -874,9 +865,6 @@ ALTER TABLE "approvals" ADD CONSTRAINT "approvals_project_id_projects_id_fk" FOR
 ALTER TABLE "approvals" ADD CONSTRAINT "approvals_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit" ADD CONSTRAINT "audit_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit_chain" ADD CONSTRAINT "audit_chain_audit_id_audit_id_fk" FOREIGN KEY ("audit_id") REFERENCES "public"."audit"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "freezes" ADD CONSTRAINT "freezes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "freezes" ADD CONSTRAINT "freezes_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "freezes" ADD CONSTRAINT "freezes_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "backfills" ADD CONSTRAINT "backfills_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "cursors" ADD CONSTRAINT "cursors_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "doubtful_contracts" ADD CONSTRAINT "doubtful_contracts_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -939,7 +927,7 @@ CREATE INDEX "approvals_listed" ON "approvals" USING btree ("project_id","create
 CREATE INDEX "approvals_of_policy" ON "approvals" USING btree ("policy_id","created_at");--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_at" ON "audit" USING brin ("at") WITH (autosummarize=true);--> statement-breakpoint
-CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'catalogue_changed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint
+CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'guess_count_forged', 'policy_forged', 'wallet_forged', 'delegates_forged', 'write_undone', 'freezes_forged', 'wrong_pins_spent', 'wrong_user_secret', 'user_secret_forged', 'wrong_developer_secret', 'wrong_secrets_spent', 'catalogue_changed', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'issuer_token_refused', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong', 'row_forged');--> statement-breakpoint
 CREATE INDEX "audit_transaction" ON "audit" USING btree ((details->>'transaction')) WHERE details->>'transaction' is not null;--> statement-breakpoint
 CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
