@@ -232,6 +232,7 @@ describe('a table that decides who may do something', () => {
     hostedImages: 'logos',
     idempotencyKeys: 'compared where it is written, in the round trip of a signature',
     listedTokens: 'names of tokens',
+    lostTransactions: 'a repetition is let through as before there was such a row',
     metadataDocuments: 'metadata of NFTs',
     signers: 'a row to lock',
     throttles: 'counts without a MAC, which anybody with the database sets',

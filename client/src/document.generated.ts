@@ -5796,7 +5796,7 @@ export type components = {
              * @example wrong_pin
              * @enum {string}
              */
-            kind: "wrong_pin" | "owner_locked" | "locked_owner_tried" | "guess_count_forged" | "policy_forged" | "wallet_forged" | "delegates_forged" | "freezes_forged" | "wrong_pins_spent" | "wrong_user_secret" | "user_secret_forged" | "wrong_developer_secret" | "wrong_secrets_spent" | "bearer_malformed" | "api_key_unknown" | "access_token_forged" | "issuer_token_refused" | "session_mismatch" | "project_mismatch" | "login_failed" | "login_throttled" | "wrong_email_code" | "refresh_token_forged" | "refresh_token_reused" | "origin_refused" | "metrics_token_wrong" | "row_forged";
+            kind: "wrong_pin" | "owner_locked" | "locked_owner_tried" | "guess_count_forged" | "policy_forged" | "wallet_forged" | "delegates_forged" | "write_undone" | "freezes_forged" | "wrong_pins_spent" | "wrong_user_secret" | "user_secret_forged" | "wrong_developer_secret" | "wrong_secrets_spent" | "catalogue_changed" | "bearer_malformed" | "api_key_unknown" | "access_token_forged" | "issuer_token_refused" | "session_mismatch" | "project_mismatch" | "login_failed" | "login_throttled" | "wrong_email_code" | "refresh_token_forged" | "refresh_token_reused" | "origin_refused" | "metrics_token_wrong" | "row_forged";
             /** @description The target: an owner, a session, an API key; "others" for all of a kind beyond the most frequent; null if it is unknown. */
             subject: string | null;
             /**

@@ -13,6 +13,7 @@ import {
   ACTOR,
   type Custody,
   codeOf,
+  freezing,
   openCustody,
   openTestRootKey,
   SECRET,
@@ -169,8 +170,7 @@ describe('a change of the PIN', () => {
 
   test('of a frozen owner is refused and not charged', async () => {
     const wallet = await userWallet()
-    await sql`insert into freezes (scope, project_id, owner_id, reason)
-      values ('owner', ${projectId}, ${wallet.ownerId}, 'test')`
+    await freezing(custody, wallet, 'owner')
     expect(await codeOf(change(wallet, { oldPin: '000000' }))).toBe('frozen')
     expect(await guesses(wallet)).toEqual(NO_GUESS)
   })
