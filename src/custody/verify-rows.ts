@@ -55,8 +55,18 @@ export const forgedRows = async (parts: Parts, input: { readonly projectId: stri
     [...contradictions(table), ...(written[table] ?? [])].map((row) => ({ table, ...row })),
   )
   const freezes = await forgedFreezeLists(parts, input)
+  const gone = (await parts.journal.missingAudit()).filter(
+    ({ projectId }) => input.projectId === null || projectId === input.projectId,
+  )
   return {
-    forged: [...ofTables, ...freezes.map((row) => ({ table: 'freeze_lists', ...row }))],
+    forged: [
+      ...ofTables,
+      ...freezes.map((row) => ({ table: 'freeze_lists', ...row })),
+      ...gone.map(({ projectId, subject: id, action, at }) => ({
+        ...{ table: 'audit', projectId, id },
+        trouble: `the journal has the row ${action} of ${at}, and it is gone`,
+      })),
+    ],
     unfinished: contradictions('unfinished').map((row) => ({ table: 'wallets', ...row })),
   }
 }

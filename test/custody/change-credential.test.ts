@@ -104,7 +104,9 @@ describe('a change of the PIN', () => {
       expect((await sign(wallet, { userPin: NEW }, other)).length).toBe(65)
       expect(await codeOf(sign(wallet, { userPin: OLD }))).toBe('INVALID_SECRET')
     }
-    expect(await acts(ownerId, 'user_pin_changed')).toEqual([{ actor: ACTOR, details: { wallet: wallets[2].id } }])
+    expect(await acts(ownerId, 'user_pin_changed')).toEqual([
+      { actor: ACTOR, details: { wallet: wallets[2].id, key_version: '2' } },
+    ])
   })
 
   test('rewrites one row of the owner and nothing else', async () => {
@@ -332,7 +334,7 @@ describe('a change of the developer secret', () => {
     for (const wallet of wallets) expect(await codeOf(open(wallet, FIRST))).toBe('INVALID_SECRET')
     const rows = await mainnetSql`select actor, details from audit where action = 'developer_secret_changed'
       and project_id = ${of} and subject = ${of}`
-    expect(rows.map((row) => ({ ...row }))).toEqual([{ actor: 'operator', details: {} }])
+    expect(rows.map((row) => ({ ...row }))).toEqual([{ actor: 'operator', details: { key_version: '2' } }])
   })
 
   test('that somebody set back is named by `audit verify`', async () => {

@@ -105,3 +105,30 @@ test('of the states of a row the newest one that the vault wrote is replayed, wh
   const [found] = await sql`select version from developer_keys where project_id = ${projectId}`
   expect(found).toEqual({ version: 3 })
 })
+
+test('audit rows that somebody has deleted from the table are named by `audit verify`', async () => {
+  const vault = await custody.another({ journal })
+  const id = await custody.project()
+  await vault.newProject({ projectId: id, developerSecret: SECRET, actor: 'operator' })
+  const wallet = {
+    projectId: id,
+    ownerId: 'one',
+    controlMode: 'developer',
+    credentials: { developerSecret: SECRET },
+  } as const
+  const { id: subject } = await custody.wallet({ ...wallet, vault })
+  const named = async () => (await vault.forgedRows({ projectId: id })).forged.filter(({ table }) => table === 'audit')
+  expect(await named()).toEqual([])
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`
+    await tx`delete from audit where subject = ${subject} and action = 'wallet_created'`
+  })
+  expect(await named()).toEqual([
+    {
+      table: 'audit',
+      projectId: id,
+      id: subject,
+      trouble: expect.stringMatching(/^the journal has the row wallet_created of .+Z, and it is gone$/),
+    },
+  ])
+})

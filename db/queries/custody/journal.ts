@@ -4,10 +4,7 @@ import { and, eq, getTableColumns, getTableName, isNull, type SQL, sql } from 'd
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { audit, vaultJournals } from '../../schema.ts'
-import { ARCHIVED_ACTIONS } from '../../words.ts'
 import { NotWritten, requireWritten } from '../../written.ts'
-import type { AuditRow } from './audit.ts'
-import { isArchived } from './audit-archive.ts'
 
 type Kept = {
   readonly key: readonly string[]
@@ -254,29 +251,6 @@ const shareKeyrings = async (tx: Tx, rows: SQL): Promise<number> => {
     update keyrings t set sealed = r.sealed
     from jsonb_to_recordset(${rows}) as r(id uuid, sealed bytea, more int)
     where t.id = r.id and r.more > (select count(*) from public.owner_locks l where l.keyring_id = t.id) and t.sealed <> r.sealed`)
-  return rowCount ?? 0
-}
-
-/** An audit row as `auditJson` makes it, and JSON then writes it. */
-export type AuditJson = Omit<AuditRow, 'at' | 'mac'> & { readonly at: Date | string; readonly mac: string }
-
-/** The range of the times of audit rows, as an index finds it; each time alone would read the whole audit. */
-const rangeOf = (rows: readonly AuditJson[]): SQL => {
-  const times = rows.map(({ at }) => new Date(at).toISOString()).toSorted()
-  return sql`a.at between ${times[0]}::timestamptz and ${times.at(-1)}::timestamptz`
-}
-
-/** Writes audit rows that are missing and were not archived. @returns how many. */
-export const applyAudit = async (tx: Tx, rows: readonly AuditJson[]): Promise<number> => {
-  if (rows.length === 0) return 0
-  const { rowCount } = await tx.execute(sql`
-    insert into ${audit} (project_id, at, actor, action, subject, details, mac)
-    select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
-    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(
-      "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
-    where not exists (select from ${audit} a where ${rangeOf(rows)} and a.at = r.at and a.mac = decode(r.mac, 'hex'))
-      and not (r.action = any(${sql.param([...ARCHIVED_ACTIONS])}::text[])
-        and ${isArchived({ projectId: sql`r."projectId"`, at: sql`r.at` })})`)
   return rowCount ?? 0
 }
 

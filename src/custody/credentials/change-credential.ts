@@ -54,6 +54,7 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
   const userKey = keys.hold(opened.userKey)
   const { lock } = opened
   if (lock !== null) await ctx.guesses.fetchKeys(of)
+  const version = Math.max(row.version, versionAtLeast) + 1
   const { salt, inner } = await sealUnderPin(ctx, { ...of, pin: newPin, userKey })
   await rewrap(ctx, {
     projectId,
@@ -62,17 +63,18 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
     inner,
     read: () => readUserKey(ctx.db, wallet),
     write: async (tx, { was, sealed }) => {
-      const version = Math.max(was.version, versionAtLeast) + 1
       const written = await updateUserKey(tx, { ...of, was, version, sealed, salt })
-      const guesses = written === null || lock === null ? null : await ctx.guesses.unlock(tx, of)
-      return written === null || (lock !== null && guesses === null) ? null : [written, ...(guesses ?? [])]
+      if (written === null) return null
+      if (lock === null) return [written]
+      const unlocked = await ctx.guesses.unlock(tx, of)
+      return unlocked && [written, unlocked.image]
     },
     act: {
       projectId,
       actor,
       action: 'user_pin_changed',
       subject: ownerId,
-      details: { wallet: wallet.id, ...byOf(lock) },
+      details: { wallet: wallet.id, key_version: String(version), ...byOf(lock) },
     },
   })
 }
@@ -105,6 +107,12 @@ export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange
       const written = await updateDeveloperKey(tx, { projectId, ...next })
       return written && [written]
     },
-    act: { projectId, actor, action: 'developer_secret_changed', subject: projectId, details: {} },
+    act: {
+      projectId,
+      actor,
+      action: 'developer_secret_changed',
+      subject: projectId,
+      details: { key_version: String(version + 1) },
+    },
   })
 }

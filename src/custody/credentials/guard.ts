@@ -179,7 +179,8 @@ export const unlockOwner = async (ctx: CustodyCtx, input: OwnerAct): Promise<voi
   await changing(ctx, async (tx, wrote) => {
     const written = await guesses.unlock(tx, { projectId, ownerId })
     if (written === null) throw notFound('owner with a PIN')
-    wrote(...written)
-    await audit.record(tx, { projectId, actor, action: 'owner_unlocked', subject: ownerId, details: {} })
+    wrote(written.image)
+    const details = { guesses_revision: String(written.revision) }
+    await audit.record(tx, { projectId, actor, action: 'owner_unlocked', subject: ownerId, details })
   })
 }

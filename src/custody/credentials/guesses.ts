@@ -172,7 +172,9 @@ const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
   if (version !== null) await parts.projectKeys.macOf({ version, row: boundGuesses({ ...NO_GUESSES, ...owner }) })
 }
 
-const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<readonly RowImage[] | null> => {
+type Unlocked = { readonly image: RowImage; readonly revision: number }
+
+const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<Unlocked | null> => {
   await lockGuesses(tx, { projectId, ownerId })
   const found = await read(parts, tx, { projectId, ownerId, limits: [] })
   const version = await newestProjectKeyVersion(tx, projectId)
@@ -183,7 +185,7 @@ const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Prom
   const was = Math.max(isOurs ? (found.row?.revision ?? 0) : Date.now(), floor)
   const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
   const mac = await parts.projectKeys.macOf({ version, row: boundGuesses(row) })
-  return [await replaceGuesses(tx, { ...row, mac })]
+  return { image: await replaceGuesses(tx, { ...row, mac }), revision: row.revision }
 }
 
 export type Guesses = ReturnType<typeof createGuesses>
@@ -209,7 +211,7 @@ export const createGuesses = (parts: Parts) => ({
    * For operators: clears all wrong PINs, also where the row is gone or was forged.
    * @returns what was written; null if there is no such owner, or the owner has no PIN.
    */
-  unlock: (tx: Tx, owner: Owner): Promise<readonly RowImage[] | null> => unlock(parts, tx, owner),
+  unlock: (tx: Tx, owner: Owner): Promise<Unlocked | null> => unlock(parts, tx, owner),
   fetchKeys: (owner: Owner): Promise<void> => fetchKeys(parts, owner),
   /** The MAC of a new owner's row, which has no guesses yet. */
   macOfFirst: ({ projectKeyVersion: version, ...owner }: Owner & { readonly projectKeyVersion: number }) =>

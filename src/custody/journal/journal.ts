@@ -18,7 +18,6 @@
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
 import {
-  type AuditJson,
   advanceMark,
   type RowImage,
   type RowsWith,
@@ -28,6 +27,7 @@ import {
   unrecordedIds,
   writeMark,
 } from '../../../db/queries/custody/journal.ts'
+import type { AuditJson, MissingAudit } from '../../../db/queries/custody/journal-audit.ts'
 import { AppError } from '../../errors.ts'
 import { createBatcher, createQueue } from '../../queue.ts'
 import { LACKING_WORDS, type Lacking } from '../lacking.ts'
@@ -35,7 +35,7 @@ import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, NotCompacted, openJournalFile } from './journal-file.ts'
 import { createReader, type JournalReader, NOTES_BEFORE_MS } from './reader.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
-import { lacksAny } from './replay.ts'
+import { findMissingAudit, lacksAny } from './replay.ts'
 
 /** How long it is believed that the database is still the same. */
 const SAME_FOR_MS = 1_000
@@ -59,6 +59,8 @@ export type Journal = {
   readonly floorOf: Floors['floorOf']
   /** As of the last comparison, less than a second ago. */
   readonly lacking: () => Lacking
+  /** For `audit verify`: the audit rows that it has and the table lacks. */
+  readonly missingAudit: () => Promise<readonly MissingAudit[]>
   /** For APIs and `cli restore`. */
   readonly reader: JournalReader
   /** Ends after what was added is durable, if the database is there. */
@@ -79,6 +81,7 @@ export const withoutJournal = (): Journal => {
     sync: async () => {},
     requireSame: async () => {},
     floorOf: floors.floorOf,
+    missingAudit: async () => [],
     lacking: () => null,
     reader: {
       journalState: noJournal,
@@ -283,6 +286,7 @@ export const openJournal = async (settings: Settings): Promise<Journal> => {
   return {
     ...writer,
     requireSame: marks.require,
+    missingAudit: () => findMissingAudit(db, file),
     lacking: marks.lacking,
     floorOf: floors.floorOf,
     reader: createReader({ ...opened, compact: writer.compact, marks }),

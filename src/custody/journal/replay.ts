@@ -1,14 +1,13 @@
 // Bringing a journal's records into the database: each row in its newest state, where it is missing or older there.
 
 import type { Db, Tx } from '../../../db/client.ts'
+import { applyImages, JOURNAL_TABLES, type JournalTable, readImage } from '../../../db/queries/custody/journal.ts'
 import {
   type AuditJson,
   applyAudit,
-  applyImages,
-  JOURNAL_TABLES,
-  type JournalTable,
-  readImage,
-} from '../../../db/queries/custody/journal.ts'
+  type MissingAudit,
+  missingAudit,
+} from '../../../db/queries/custody/journal-audit.ts'
 import { isReferenceMissing } from '../../../db/violated-constraint.ts'
 import type { JournalFile } from './journal-file.ts'
 import { readRecord } from './records.ts'
@@ -85,6 +84,19 @@ export const replayRows = replay(writeRows)
 
 /** The same for audit rows. */
 export const replayAudit = replay(writeAudit)
+
+/** The audit rows of all records that the table lacks: somebody has deleted them, or the database never kept them. */
+export const findMissingAudit = async (db: Db, file: JournalFile): Promise<readonly MissingAudit[]> => {
+  const missing: MissingAudit[] = []
+  let waiting: AuditJson[] = []
+  for await (const { text } of file.read(0)) {
+    waiting.push(...(readRecord(text).audit ?? []))
+    if (waiting.length < ROWS_A_STATEMENT) continue
+    for (const page of pagesOf(waiting)) missing.push(...(await missingAudit(db, page)))
+    waiting = []
+  }
+  return [...missing, ...(await missingAudit(db, waiting))]
+}
 
 /** Whether one of them would write something. */
 export const lacksAny = async (db: Db, { file, from }: From): Promise<boolean> => {
