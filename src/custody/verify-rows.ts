@@ -63,7 +63,9 @@ export const forgedRows = async (parts: Parts, input: { readonly projectId: stri
       ...ofTables,
       ...freezes.map((row) => ({ table: 'freeze_lists', ...row })),
       ...gone.map(({ projectId, subject: id, action, at }) => ({
-        ...{ table: 'audit', projectId, id },
+        table: 'audit',
+        projectId,
+        id,
         trouble: `the journal has the row ${action} of ${at}, and it is gone`,
       })),
     ],

@@ -189,7 +189,7 @@ describe('a lost PIN', () => {
     expect(await codeOf(sign(wallet, pin))).toBe('INVALID_SECRET')
     expect(await sign(wallet, { userSecret: code })).toBe(before)
     expect(await acts(wallet, 'user_pin_changed')).toEqual([
-      { action: 'user_pin_changed', details: { wallet: wallet.id, by: 'recovery_code' } },
+      { action: 'user_pin_changed', details: { wallet: wallet.id, key_version: '2', by: 'recovery_code' } },
     ])
     expect((await custody.vault.forgedRows({ projectId })).forged).toEqual([])
   })
@@ -205,7 +205,7 @@ describe('a lost PIN', () => {
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
     expect(await codeOf(sign(wallet, { userPin: NEW }))).toBe('resolved')
     expect(await acts(wallet, 'user_pin_changed')).toEqual([
-      { action: 'user_pin_changed', details: { wallet: wallet.id, by: 'passkey', passkey_id: 'key-1' } },
+      { action: 'user_pin_changed', details: { wallet: wallet.id, key_version: '2', by: 'passkey', passkey_id: 'key-1' } },
     ])
   })
 
