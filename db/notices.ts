@@ -111,7 +111,9 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
       .then(() => {
         notified()
         // A lost host notifies nobody.
-        const asking = setInterval(() => void answers(opened).then((isThere) => isThere || lost(opened)), SILENT_MS)
+        // Listening once more changes nothing, and the server shows what the connection is for.
+        const ask = () => answers(opened, `listen ${input.channel}`)
+        const asking = setInterval(() => void ask().then((isThere) => isThere || lost(opened)), SILENT_MS)
         opened.once('end', () => clearInterval(asking))
       })
       // Whoever waits reads the database as well, and reports there that it is away.

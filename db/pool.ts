@@ -27,9 +27,9 @@ const bytesOf = (client: pg.ClientBase): number => innerOf(client).connection.st
 /** Closes a connection at once: all that wait for an answer of it get an error. */
 export const cut = (client: pg.ClientBase): void => void innerOf(client).connection.stream.destroy()
 
-/** Whether the host of an idle connection is there. */
-export const answers = (client: pg.ClientBase): Promise<boolean> => {
-  const probe = { text: 'select 1', query_timeout: PROBE_TIMEOUT_MS }
+/** Whether the host of an idle connection is there. @param text what is asked. */
+export const answers = (client: pg.ClientBase, text = 'select 1'): Promise<boolean> => {
+  const probe = { text, query_timeout: PROBE_TIMEOUT_MS }
   return client.query(probe).then(
     () => true,
     () => false,

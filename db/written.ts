@@ -41,12 +41,15 @@ type Written<Row> = {
   readonly returned: Readonly<Record<keyof Row, unknown>>
 }
 
+/** Whether each value of `meant` is also in `found`. */
+export const isSame = <Row extends object>(meant: Row, found: Readonly<Record<keyof Row, unknown>>): boolean =>
+  (Object.keys(meant) as (keyof Row)[]).every((name) => textOf(meant[name]) === textOf(found[name]))
+
 /**
  * Compares each value that was meant with the one that was returned. Dates are equal by their time, bytes by their content, and
  * JSON whatever the order of its names.
  * @throws NotWritten
  */
 export const requireWritten = <Row extends object>({ table, meant, returned }: Written<Row>): void => {
-  const names = Object.keys(meant) as (keyof Row)[]
-  if (!names.every((name) => textOf(meant[name]) === textOf(returned[name]))) throw new NotWritten(table, meant)
+  if (!isSame(meant, returned)) throw new NotWritten(table, meant)
 }

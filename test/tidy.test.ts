@@ -431,6 +431,7 @@ describe('what no file may contain', () => {
       // These run in a browser's page.
       .filter(({ path }) => !within('src/login/client/', 'src/console/client/', 'client/src/tab-storage.ts')(path))
     expect(places.map(({ path }) => path).sort()).toEqual([
+      'db/queries/custody/proofs.ts',
       'src/activity/check-balances.ts',
       'src/activity/read-range.ts',
       'src/chains/evm/address.ts',

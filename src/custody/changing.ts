@@ -3,7 +3,8 @@
 // compared, and the next use finds out if it was taken back.
 
 import type { Tx } from '../../db/client.ts'
-import { type RowImage, requireKept } from '../../db/queries/custody/journal.ts'
+import type { RowImage } from '../../db/queries/custody/journal.ts'
+import { requireKept } from '../../db/queries/custody/proofs.ts'
 import type { CustodyCtx } from './ctx.ts'
 
 type Wrote = (...images: readonly RowImage[]) => void

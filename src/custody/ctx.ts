@@ -6,6 +6,7 @@ import { type KeyringRow, readKeyrings, readWalletKeys, type WalletKeyRow } from
 import type { Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
 import { type Audit, createCustodyAudit } from './audit.ts'
+import { createBoundedMap } from './bounded-map.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
@@ -21,6 +22,8 @@ import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
 import { createFreezes, type Freezes } from './wallets/freezes.ts'
 
 const READ_TOGETHER_MAX = 500
+/** So many uses at least must be charged between a state of a policy and a use that follows on it again. */
+const CONSUMED_MAX = 100_000
 /** The longest request: its node may keep it waiting between opening and signing. */
 const KEY_LIFETIME_MS = 60_000
 
@@ -47,6 +50,8 @@ export type CustodyCtx = {
   readonly catalogue: Catalogue
   /** What must survive the loss of the database. */
   readonly journal: Journal
+  /** The states of policies from which a use was charged. */
+  readonly consumed: ReturnType<typeof createBoundedMap<true>>
   /** What operators have frozen. */
   readonly freezes: Freezes
   /** Counts the wrong PINs of each owner. */
@@ -119,6 +124,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     refusals,
     catalogue: createCatalogue({ ...settings, refusals }),
     journal,
+    consumed: createBoundedMap<true>({ max: CONSUMED_MAX }),
     now: settings.now,
     freezes: createFreezes({ db, deploymentKey, journal }),
     guesses,

@@ -1,12 +1,16 @@
 // The audit rows that this vault has committed, until they have a link of a chain. A trigger can delete a row as soon as it is
-// committed, so before a vault has chained it; afterwards the chain shows that it is gone. While a row is gone, no key is opened.
+// committed, so before a vault has chained it; afterwards the chain shows that it is gone. A link that no vault has made counts for
+// nothing. While a row is gone, no key is opened.
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../db/client.ts'
 import type { AuditRow } from '../../db/queries/custody/audit.ts'
-import { presentAudit } from '../../db/queries/custody/audit-chain.ts'
+import { type PresentAudit, presentAudit } from '../../db/queries/custody/audit-chain.ts'
+import { readServer } from '../../db/queries/custody/journal.ts'
 import { AppError } from '../errors.ts'
+import { createLinkMaker } from './chain/chain.ts'
 import type { RefusalsLog } from './refusals.ts'
+import type { DeploymentKey } from './root/deployment-key.ts'
 
 const EVERY_MS = 2_500
 /** A slow commit, or a chain that lags. */
@@ -15,7 +19,7 @@ const AGE_MS = 5_000
 const KEPT_MAX = 50_000
 const ROWS_A_STATEMENT = 2_000
 
-type Kept = { readonly at: Date; readonly sinceMs: number }
+type Kept = { readonly row: AuditRow; readonly sinceMs: number }
 
 export type KeptAudit = {
   /** Takes rows that are committed. */
@@ -28,16 +32,40 @@ export type KeptAudit = {
 const gone = (rows: number): AppError =>
   new AppError(
     'unavailable',
-    `The database lacks ${rows} audit rows that the vault has written: an operator must run "cli audit verify" and "cli restore".`,
+    `The database lacks ${rows} audit rows that this vault has written: an operator must run "cli audit verify", then "cli restore", or without a journal start this vault again.`,
     { retryAfterSeconds: 5 },
   )
 
-export const createKeptAudit = (input: { readonly db: Db; readonly log: RefusalsLog }): KeptAudit => {
-  const { db, log } = input
-  const kept = new Map<string, Kept>()
-  let missing: ReadonlySet<string> = new Set()
+type Parts = { readonly db: Db; readonly deploymentKey: DeploymentKey; readonly log: RefusalsLog }
 
-  const check = async (): Promise<void> => {
+const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>) => {
+  const makeLink = createLinkMaker(deploymentKey)
+  let missing: ReadonlySet<string> = new Set()
+  let server: string | null = null
+
+  const isChained = ({ projectId = null, ...row }: AuditRow, { id, link, previousHead }: PresentAudit): boolean => {
+    if (link === null) return false
+    const before = {
+      chain: link.chain,
+      position: link.position - 1n,
+      auditId: 0n,
+      head: previousHead ?? new Uint8Array(0),
+    }
+    const made = makeLink({ previous: previousHead === null ? null : before, row: { ...row, id, projectId } })
+    return made.chain === link.chain && made.position === link.position && Buffer.compare(made.head, link.head) === 0
+  }
+
+  /** Rows of another server, which took the place of this one, may never have reached it: a journal knows better. */
+  const forgetOthers = async (absent: ReadonlySet<string>): Promise<boolean> => {
+    if (server !== null && absent.size === 0) return false
+    const { started: now } = await readServer(db)
+    const isOther = server !== null && server !== now
+    server = now
+    if (isOther) for (const mac of absent) kept.delete(mac)
+    return isOther
+  }
+
+  const look = async (): Promise<void> => {
     const before = performance.now() - AGE_MS
     const due = [...kept].filter(([, { sinceMs }]) => sinceMs <= before)
     const absent = new Set<string>()
@@ -45,34 +73,48 @@ export const createKeptAudit = (input: { readonly db: Db; readonly log: Refusals
       const page = due.slice(start, start + ROWS_A_STATEMENT)
       const present = await presentAudit(
         db,
-        page.map(([mac, { at }]) => ({ mac, at })),
+        page.map(([mac, { row }]) => ({ mac, at: row.at })),
       )
-      for (const [mac] of page) {
-        const isChained = present.get(mac)
-        if (isChained === undefined) absent.add(mac)
-        else if (isChained || kept.size > KEPT_MAX) kept.delete(mac)
+      for (const [mac, { row }] of page) {
+        const found = present.get(mac)
+        if (found === undefined || (found.link !== null && !isChained(row, found))) absent.add(mac)
+        else if (found.link !== null || kept.size > KEPT_MAX) kept.delete(mac)
       }
     }
-    const found = [...absent].filter((mac) => !missing.has(mac))
-    if (found.length > 0)
-      log.error({ rows: absent.size, mac: found[0] }, 'audit rows of this vault are gone: no key is opened')
+    const [first] = absent
+    if ((await forgetOthers(absent)) && first !== undefined) {
+      log.error({ rows: absent.size }, 'another server of the database lacks audit rows of this vault')
+      missing = new Set()
+      return
+    }
+    if (first !== undefined && !missing.has(first))
+      log.error({ rows: absent.size, mac: first }, 'audit rows of this vault are gone: no key is opened')
     missing = absent
   }
+  return { look, missing: () => missing.size }
+}
 
-  let checking = Promise.resolve()
-  const timer = setInterval(() => {
+export const createKeptAudit = (parts: Parts): KeptAudit => {
+  const kept = new Map<string, Kept>()
+  const { look, missing } = createCheck(parts, kept)
+  let isLooking = false
+  const tick = async (): Promise<void> => {
+    if (isLooking || kept.size === 0) return
+    isLooking = true
     // A database that is away says nothing: requests report it.
-    if (kept.size > 0) checking = checking.then(check).catch(() => {})
-  }, EVERY_MS)
+    await look().catch(() => {})
+    isLooking = false
+  }
+  const timer = setInterval(() => void tick(), EVERY_MS)
   timer.unref()
 
   return {
     add: (rows) => {
       const sinceMs = performance.now()
-      for (const { mac, at } of rows) kept.set(Buffer.from(mac).toString('hex'), { at, sinceMs })
+      for (const row of rows) kept.set(Buffer.from(row.mac).toString('hex'), { row, sinceMs })
     },
     require: () => {
-      if (missing.size > 0) throw gone(missing.size)
+      if (missing() > 0) throw gone(missing())
     },
     close: () => clearInterval(timer),
   }

@@ -128,6 +128,16 @@ const binding =
     return output
   }
 
+/** For what stops something, and must work in an emergency: it does not wait until the database is whole again. */
+const urgent =
+  (ctx: CustodyCtx) =>
+  <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
+  async (...input: Input): Promise<Output> => {
+    const output = await ctx.refusals.recording(() => work(ctx, ...input))
+    await ctx.journal.sync()
+    return output
+  }
+
 /** Methods that change what opens keys. */
 const changingOf = (ctx: CustodyCtx) => {
   const bind = binding(ctx)
@@ -148,7 +158,8 @@ const changingOf = (ctx: CustodyCtx) => {
      * Freezes a project, an owner, a wallet or a network, or ends that. Needs no credential: the console and the command line of an API
      * do it. @returns whether there was anything to change.
      */
-    changeFreezes: bind(changeFreezes),
+    changeFreezes: (input: Parameters<typeof changeFreezes>[1]) =>
+      (input.change === 'freeze' ? urgent(ctx) : bind)(changeFreezes)(input),
   }
 }
 
@@ -241,7 +252,7 @@ export const createVault = (settings: CustodySettings) => {
      */
     putUnderPolicies: bind(putUnderPolicies),
     /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
-    revokePolicy: bind(revokePolicy),
+    revokePolicy: urgent(ctx)(revokePolicy),
     /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all modes that control it, and is audited. */
     exportKeyring: bind(exportKeyring),
     ...changingOf(ctx),

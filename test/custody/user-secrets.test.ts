@@ -205,7 +205,10 @@ describe('a lost PIN', () => {
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
     expect(await codeOf(sign(wallet, { userPin: NEW }))).toBe('resolved')
     expect(await acts(wallet, 'user_pin_changed')).toEqual([
-      { action: 'user_pin_changed', details: { wallet: wallet.id, key_version: '2', by: 'passkey', passkey_id: 'key-1' } },
+      {
+        action: 'user_pin_changed',
+        details: { wallet: wallet.id, key_version: '2', by: 'passkey', passkey_id: 'key-1' },
+      },
     ])
   })
 

@@ -107,18 +107,35 @@ export const insertLinks = async (db: Pick<Db, 'prepared'>, links: readonly Link
     ) as link(chain, position, audit_id, head)`
 }
 
-/** Of some audit rows those that are there, by their MACs in hex, and whether they have a link. */
+/** A row's id, and its link with the head before it. */
+export type PresentAudit = { readonly id: bigint; readonly link: Link | null; readonly previousHead: Uint8Array | null }
+
+/** Of some audit rows those that are there, by their MACs in hex. */
 export const presentAudit = async (
   db: Queryable,
   rows: readonly { readonly mac: string; readonly at: Date }[],
-): Promise<ReadonlyMap<string, boolean>> => {
+): Promise<ReadonlyMap<string, PresentAudit>> => {
   const times = rows.map(({ at }) => at.toISOString()).toSorted()
-  const { rows: present } = await db.execute<{ readonly mac: string; readonly isChained: boolean }>(sql`
-    select encode(a.mac, 'hex') as mac, exists (select from public.audit_chain c where c.audit_id = a.id) as "isChained"
-    from public.audit a
+  const { rows: present } = await db.execute<{
+    mac: string
+    id: string
+    chain: string | null
+    position: string
+    head: Uint8Array
+    previousHead: Uint8Array | null
+  }>(sql`
+    select encode(a.mac, 'hex') as mac, a.id, c.chain, c.position, c.head, p.head as "previousHead"
+    from public.audit a left join public.audit_chain c on c.audit_id = a.id
+    left join public.audit_chain p on p.chain = c.chain and p.position = c.position - 1
     where a.at between ${times[0]}::timestamptz and ${times.at(-1)}::timestamptz
       and a.mac = any(array(select decode(m, 'hex') from unnest(${sql.param(rows.map(({ mac }) => mac))}::text[]) m))`)
-  return new Map(present.map(({ mac, isChained }) => [mac, isChained]))
+  return new Map(
+    present.map(({ mac, id, chain, position, head, previousHead }) => {
+      const auditId = BigInt(id)
+      const link = chain === null ? null : { chain, position: BigInt(position), auditId, head }
+      return [mac, { id: auditId, link, previousHead }]
+    }),
+  )
 }
 
 /** The chains to which the newest links belong. */

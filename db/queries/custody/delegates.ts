@@ -1,7 +1,8 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { delegateLists } from '../../schema.ts'
-import { proofOf, provenImage, type RowImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage } from './proofs.ts'
 
 export type DelegateListRow = Pick<typeof delegateLists.$inferSelect, 'projectId' | 'delegates' | 'version' | 'mac'>
 

@@ -4,7 +4,8 @@ import { eq, sql } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
 import { freezeLists } from '../../schema.ts'
 import { type FreezeListRow, freezeListColumns } from '../freezes.ts'
-import { proofOf, provenImage, type RowImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage } from './proofs.ts'
 
 const { id, mac } = freezeLists
 

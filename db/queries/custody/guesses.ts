@@ -5,7 +5,8 @@ import { and, asc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
 import { reached, type TryLimit } from '../throttles.ts'
-import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage, requireImage } from './proofs.ts'
 
 const LEASE_SECONDS = 10
 
@@ -58,8 +59,11 @@ export const lockGuesses = async (tx: Tx, owner: Owner): Promise<void> => {
   await tx.select({ revision: pinGuesses.revision }).from(pinGuesses).where(ofOwner(owner)).for('update')
 }
 
-/** Follows on the row that was read: one revision more. */
-const isNext = (row: GuessesRow) => and(ofOwner(row), eq(pinGuesses.revision, row.revision - 1))
+/** `was`: the revision of the row that it follows on. */
+export type NextGuesses = GuessesRow & { readonly was: number }
+
+/** The row is the one that was read. */
+const isNext = (row: NextGuesses) => and(ofOwner(row), eq(pinGuesses.revision, row.was))
 
 const countOf = ({ fails, total, lockedUntil, revision, mac }: GuessesRow) => ({
   fails,
@@ -74,7 +78,7 @@ const keyOf = ({ projectId, ownerId }: Owner): Owner => ({ projectId, ownerId })
 type Leased = { readonly lease: string }
 
 /** Writes a charged count and takes the lease. @returns null if the count has changed, or is leased. @throws NotWritten */
-export const writeCharge = async (db: Queryable, { lease, ...row }: GuessesRow & Leased): Promise<RowImage | null> => {
+export const writeCharge = async (db: Queryable, { lease, ...row }: NextGuesses & Leased): Promise<RowImage | null> => {
   const meant = { ...keyOf(row), ...countOf(row), lease }
   const written = await db
     .update(pinGuesses)
@@ -87,7 +91,7 @@ export const writeCharge = async (db: Queryable, { lease, ...row }: GuessesRow &
 /** Writes a count and ends the lease. @returns null if the count has changed, or the lease is not this one. @throws NotWritten */
 export const writeReleased = async (
   db: Queryable,
-  { lease, ...row }: GuessesRow & Leased,
+  { lease, ...row }: NextGuesses & Leased,
 ): Promise<RowImage | null> => {
   const meant = { ...keyOf(row), ...countOf(row) }
   const written = await db

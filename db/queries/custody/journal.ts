@@ -1,12 +1,10 @@
 // The rows of custody as a journal keeps them: whole, as PostgreSQL's own JSON, which loses no digit.
 
-import { and, eq, getTableColumns, getTableName, isNull, type SQL, sql } from 'drizzle-orm'
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { audit, vaultJournals } from '../../schema.ts'
-import { NotWritten, requireWritten } from '../../written.ts'
 
-type Kept = {
+export type Kept = {
   readonly key: readonly string[]
   /** Columns that are not kept. */
   readonly without?: readonly string[]
@@ -22,10 +20,10 @@ type Kept = {
 }
 
 /** Above all numbers that grow. */
-const ENDED = Number.MAX_SAFE_INTEGER
+export const ENDED = Number.MAX_SAFE_INTEGER
 
 /** In the order in which rows can be inserted. */
-const KEPT = {
+export const KEPT = {
   project_keys: { key: ['project_id', 'version'] },
   developer_keys: {
     key: ['project_id'],
@@ -99,50 +97,10 @@ const list = (parts: readonly SQL[]): SQL => sql.join([...parts], sql`, `)
 const names = (columns: readonly string[]): SQL => list(columns.map((column) => sql`${sql.identifier(column)}`))
 
 /** A row that a statement calls `row`, as a journal keeps it. */
-const imageOf = (table: JournalTable, row: SQL): SQL<string> => {
+export const imageOf = (table: JournalTable, row: SQL): SQL<string> => {
   const { without = [] }: Kept = KEPT[table]
   const image = without.reduce((kept, column) => sql`${kept} - ${column}::text`, sql`pg_catalog.to_jsonb(${row})`)
   return sql`(${image})::text`
-}
-
-type Proof<Meant> = Readonly<Record<keyof Meant, unknown>> & { readonly image: string }
-
-/**
- * What a statement returns of the row of `table` that it writes: the columns of `meant`, and the row's image.
- * @param more what a journal also keeps of a keyring: how many locks it has.
- */
-export const proofOf = <Meant extends object>(table: PgTable, meant: Meant, more?: number) => {
-  const name = getTableName(table) as JournalTable
-  const image = imageOf(name, sql`${sql.identifier(name)}`)
-  const all = more === undefined ? image : sql<string>`(${image}::jsonb || ${JSON.stringify({ more })}::jsonb)::text`
-  const columns = Object.entries(getTableColumns(table)).filter(([column]) => column in meant)
-  return { ...(Object.fromEntries(columns) as Record<keyof Meant, PgColumn>), image: all }
-}
-
-/**
- * The image of the one row that a statement wrote, by what it returned for `proofOf`.
- * @returns null if it wrote none. @throws NotWritten
- */
-export const provenImage = <Meant extends object>(
-  table: PgTable,
-  meant: Meant,
-  [row]: readonly Proof<Meant>[],
-): RowImage | null => {
-  if (row === undefined) return null
-  const name = getTableName(table) as JournalTable
-  requireWritten({ table: name, meant, returned: row })
-  return { table: name, text: row.image }
-}
-
-/** The same of a statement that must write a row. @throws NotWritten also if it wrote none. */
-export const requireImage = <Meant extends object>(
-  table: PgTable,
-  meant: Meant,
-  rows: readonly Proof<Meant>[],
-): RowImage => {
-  const image = provenImage(table, meant, rows)
-  if (image === null) throw new NotWritten(getTableName(table), meant)
-  return image
 }
 
 const imagesOf = (table: JournalTable, rows: readonly RowsWith[]): SQL => {
@@ -182,27 +140,6 @@ export const readImage = ({ table, text }: RowImage) => {
     row,
     key: [table, ...key.map((column) => String(row[column]))].join('\n'),
     age: hasEnded ? ENDED : Number(age === undefined ? 1 : row[age.grows]),
-  }
-}
-
-/**
- * Reads committed rows once more: a trigger after the statement, or the transaction's end, may have put earlier ones back, or deleted
- * them.
- * @throws NotWritten unless each row is as it was written, or newer.
- */
-export const requireKept = async (db: Queryable, images: readonly RowImage[]): Promise<void> => {
-  const whereOf = ({ table, text }: RowImage): RowsWith => {
-    const row = JSON.parse(text) as Readonly<Record<string, unknown>>
-    return { table, where: Object.fromEntries(KEPT[table].key.map((column) => [column, String(row[column])])) }
-  }
-  const present = new Map((await readImages(db, images.map(whereOf))).map((image) => [readImage(image).key, image]))
-  // Its lock is gone by now if somebody has revoked a new policy.
-  const isRevoked = [...present.values()].some((image) => image.table === 'policies' && readImage(image).age === ENDED)
-  for (const image of images) {
-    const { key, age, row } = readImage(image)
-    const found = present.get(key)
-    const isKept = found !== undefined && (found.text === image.text || readImage(found).age > age)
-    if (!isKept && !(isRevoked && image.table === 'policy_locks')) throw new NotWritten(image.table, row)
   }
 }
 

@@ -13,7 +13,8 @@ import {
 } from '../../schema.ts'
 import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../words.ts'
 import { freezeMacsOf } from '../freezes.ts'
-import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage, requireImage } from './proofs.ts'
 
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
 export type OwnerLockRow = Pick<

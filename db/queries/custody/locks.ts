@@ -2,7 +2,8 @@ import { and, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { developerKeys, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
 import { freezeMacsOf } from '../freezes.ts'
-import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage, requireImage } from './proofs.ts'
 
 /** A credential's key as it was read. It is replaced only if both are still the same. */
 type Versioned = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>

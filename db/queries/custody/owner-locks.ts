@@ -2,7 +2,8 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { keyrings, ownerLocks } from '../../schema.ts'
 import type { ControlMode } from '../../words.ts'
-import { proofOf, provenImage, type RowImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage } from './proofs.ts'
 
 /** null: of all projects. */
 type OfProject = { readonly projectId: string | null }

@@ -4,9 +4,10 @@ import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { uint256In } from '../../columns.ts'
 import { policies, policyLocks, wallets } from '../../schema.ts'
-import { NotWritten, requireWritten } from '../../written.ts'
+import { NotWritten } from '../../written.ts'
 import { type AuditRow, requireAuditMacs, textOf } from './audit.ts'
-import { proofOf, provenImage, type RowImage, requireImage } from './journal.ts'
+import { ENDED, type RowImage, readImage } from './journal.ts'
+import { proofOf, provenImage, requireImage } from './proofs.ts'
 
 /** A policy without what proves its spending, which stays in custody. */
 export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
@@ -91,8 +92,9 @@ export const endPolicy = async (
     .set({ revokedAt: sql`now()`, updatedAt: sql`now()`, mac: null })
     .where(and(eq(policies.id, policyId), eq(policies.walletId, walletId), isUnrevoked))
     .returning({ ...proofOf(policies, meant), revokedAt: policies.revokedAt })
-  if (rows[0]?.revokedAt === null) throw new NotWritten('policies')
   const image = provenImage(policies, meant, rows)
+  if (image !== null && (rows[0]?.revokedAt === null || readImage(image).age !== ENDED))
+    throw new NotWritten('policies', meant)
   if (image !== null) await tx.delete(policyLocks).where(eq(policyLocks.policyId, policyId))
   return image
 }
@@ -160,14 +162,15 @@ type Charging = {
   readonly rows: readonly AuditRow[]
 }
 
-type Charged = Pick<SpendingRow, 'limitCounts' | 'mac'> & {
-  /** Digits, as the prepared statement returns all these numbers. */
-  readonly uses: string
-  readonly spentValue: string
-  readonly spentFee: string
-  readonly image: string
-  readonly auditMacs: readonly string[]
-}
+type Charged = Pick<SpendingRow, 'limitCounts' | 'mac'> &
+  Pick<PolicyRow, 'id'> & {
+    /** Digits, as the prepared statement returns all these numbers. */
+    readonly uses: string
+    readonly spentValue: string
+    readonly spentFee: string
+    readonly image: string
+    readonly auditMacs: readonly string[]
+  }
 
 /**
  * Writes the new spending and the audit rows of the use with one prepared statement.
@@ -187,7 +190,7 @@ export const chargeWithAudit = async (
         and spent_value = ${before.spentValue} and spent_fee = ${before.spentFee}
         and limit_counts = ${JSON.stringify(before.limitCounts)}::text::jsonb
         and coalesce(${expiresAt?.toISOString() ?? null}::timestamptz > clock_timestamp(), true)
-      returning uses, spent_value, spent_fee, limit_counts, mac, pg_catalog.to_jsonb(policies)::text as image
+      returning id, uses, spent_value, spent_fee, limit_counts, mac, pg_catalog.to_jsonb(policies)::text as image
     ), audited as (
       insert into public.audit (project_id, at, actor, action, subject, details, mac)
       select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
@@ -195,16 +198,14 @@ export const chargeWithAudit = async (
         "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
       returning mac
     )
-    select uses, spent_value as "spentValue", spent_fee as "spentFee", limit_counts as "limitCounts", mac, image,
+    select id, uses, spent_value as "spentValue", spent_fee as "spentFee", limit_counts as "limitCounts", mac, image,
       array(select encode(mac, 'hex') from audited) as "auditMacs"
     from charged`
   if (written === undefined) return null
-  const { image, auditMacs, ...returned } = written
+  const { auditMacs, uses, spentValue, spentFee, ...rest } = written
   requireAuditMacs(rows, auditMacs)
-  const { uses, spentValue, spentFee, ...rest } = after
-  const meant = { ...rest, uses: String(uses), spentValue: String(spentValue), spentFee: String(spentFee) }
-  requireWritten({ table: 'policies', meant, returned })
-  return { table: 'policies', text: image }
+  const spent = { uses: Number(uses), spentValue: uint256In(spentValue), spentFee: uint256In(spentFee) }
+  return requireImage(policies, { id, ...after }, [{ ...rest, ...spent }])
 }
 
 /** The policies of some locks, and their wallets. */

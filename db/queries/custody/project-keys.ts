@@ -1,7 +1,8 @@
 import { and, asc, count, eq, max, ne, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { projectKeys } from '../../schema.ts'
-import { proofOf, type RowImage, requireImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, requireImage } from './proofs.ts'
 
 export type ProjectKeyRow = typeof projectKeys.$inferSelect
 

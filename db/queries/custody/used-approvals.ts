@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import type { Tx } from '../../client.ts'
 import { usedApprovals } from '../../schema.ts'
-import { provenImage, type RowImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { provenImage } from './proofs.ts'
 
 type UsedApproval = Omit<typeof usedApprovals.$inferInsert, 'usedAt'> & {
   readonly expiresAt: Date

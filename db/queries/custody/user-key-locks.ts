@@ -2,7 +2,8 @@ import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { userKeyLocks, userKeys } from '../../schema.ts'
 import type { UserSecretKind } from '../../words.ts'
-import { proofOf, provenImage, type RowImage } from './journal.ts'
+import type { RowImage } from './journal.ts'
+import { proofOf, provenImage } from './proofs.ts'
 
 type Row = typeof userKeyLocks.$inferSelect
 type Owner = Pick<Row, 'projectId' | 'ownerId'>

@@ -11,6 +11,7 @@ import {
   type GuessesRow,
   listGuesses,
   lockGuesses,
+  type NextGuesses,
   readGuesses,
   replaceGuesses,
   writeCharge,
@@ -43,7 +44,7 @@ export type ChargedGuess = Leased & {
   /** Whether the owner stays locked if this guess is wrong. */
   readonly locks: boolean
   /** The count after a right PIN. */
-  readonly cleared: GuessesRow
+  readonly cleared: NextGuesses
 }
 
 type Charge =
@@ -74,11 +75,14 @@ type Parts = {
 
 type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
 
-/** The row after `row`. It keeps the version of the project key. */
-const nextOf = async ({ projectKeys }: Parts, row: GuessesRow, counted: Counted): Promise<GuessesRow> => {
-  const { projectId, ownerId, revision, mac } = row
-  const next = { projectId, ownerId, ...counted, revision: revision + 1 }
-  return { ...next, mac: await projectKeys.macOf({ version: macKeyIdOf(mac) ?? 0, row: boundGuesses(next) }) }
+/**
+ * The row after `row`. It keeps the version of the project key. Its revision follows the clock, so it is above those of all rows that
+ * were ever written: otherwise an archived row could follow on another one that was put back.
+ */
+const nextOf = async ({ projectKeys, now }: Parts, row: GuessesRow, counted: Counted): Promise<NextGuesses> => {
+  const { projectId, ownerId, revision: was, mac } = row
+  const next = { projectId, ownerId, ...counted, revision: Math.max(was + 1, now().getTime()) }
+  return { ...next, was, mac: await projectKeys.macOf({ version: macKeyIdOf(mac) ?? 0, row: boundGuesses(next) }) }
 }
 
 const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
@@ -182,7 +186,7 @@ const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Prom
   // A forged row may have any revision, and journals know the true one: the new one is above them all.
   const isOurs = found.row !== null && !found.isEarlier && (await isAsWritten(parts, found.row))
   const floor = parts.journal.floorOf('pin_guesses', [projectId, ownerId])
-  const was = Math.max(isOurs ? (found.row?.revision ?? 0) : Date.now(), floor)
+  const was = Math.max(isOurs ? (found.row?.revision ?? 0) : 0, parts.now().getTime(), floor)
   const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
   const mac = await parts.projectKeys.macOf({ version, row: boundGuesses(row) })
   return { image: await replaceGuesses(tx, { ...row, mac }), revision: row.revision }

@@ -143,11 +143,13 @@ const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey>
           const approval = approved?.id ?? null
           const rows = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
           if (approved !== null || !(await spending.chargeAtOnce(use, rows))) {
-            await ctx.db.transaction(async (tx) => {
-              await spending.charge(tx, use)
+            const consume = await ctx.db.transaction(async (tx) => {
+              const charged = await spending.charge(tx, use)
               if (uses > 0) await approved?.use(tx)
               await ctx.audit.record(tx, ...rows)
+              return charged
             })
+            consume()
           }
           uses = 0
         }, signed)

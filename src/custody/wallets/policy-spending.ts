@@ -100,7 +100,17 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   /** By the database's clock, which all vaults share. */
   const commonTime = async (tx: Tx): Promise<Date> =>
     (await withClocks(ctx.now, async () => ({ now: await readClock(tx) }))).found.now
-  const charge = async (tx: Tx, use: Charge): Promise<void> => {
+  /**
+   * Each state of a policy is followed by one other. A database that puts a state back lets several uses read it at once, and each
+   * writes what it meant: only the first of them may sign.
+   */
+  const consume = (before: SpendingRow): void => {
+    const state = `${terms.id} ${Buffer.from(before.mac ?? []).toString('hex')}`
+    if (ctx.consumed.get(state)) throw forged()
+    ctx.consumed.set(state, true)
+  }
+  /** @returns what must be called after the commit, before a signature leaves. */
+  const charge = async (tx: Tx, use: Charge): Promise<() => void> => {
     const locked = await lockSpending(tx, terms.id)
     if (locked === null) throw new PolicyClosed()
     if (!isWritten(macs, locked)) throw forged()
@@ -114,6 +124,7 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     const written = await writeSpending(tx, { id, expiresAt, ...spending, mac: macs.of(boundSpending(of, spending)) })
     if (written === null) throw new PolicyClosed()
     tx.afterCommit(() => ctx.journal.wrote(written))
+    return () => consume(locked)
   }
   let isFirst = true
   /**
@@ -132,8 +143,10 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     refuseExpired()
     return await ctx.audit.commitBy(async (rows: readonly AuditRow[]) => {
       const written = await chargeWithAudit(ctx.db, { id, expiresAt, before: row, after, rows })
-      if (written !== null) ctx.journal.wrote(written)
-      return written !== null
+      if (written === null) return false
+      ctx.journal.wrote(written)
+      consume(row)
+      return true
     }, acts)
   }
   const keys = held.move()

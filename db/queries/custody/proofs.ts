@@ -1,0 +1,126 @@
+// What a statement of custody returns of the rows that it writes, compared with what was meant, before and after the commit.
+
+import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
+import type { Queryable } from '../../client.ts'
+import { isSame, NotWritten, requireWritten } from '../../written.ts'
+import { ENDED, imageOf, type JournalTable, KEPT, type Kept, type RowImage, readImage } from './journal.ts'
+
+type Proof<Meant> = Readonly<Record<keyof Meant, unknown>> & { readonly image: string }
+
+/**
+ * What a statement returns of the row of `table` that it writes: the columns of `meant`, and the row's image.
+ * @param more what a journal also keeps of a keyring: how many locks it has.
+ */
+export const proofOf = <Meant extends object>(table: PgTable, meant: Meant, more?: number) => {
+  const name = getTableName(table) as JournalTable
+  const image = imageOf(name, sql`${sql.identifier(name)}`)
+  const all = more === undefined ? image : sql<string>`(${image}::jsonb || ${JSON.stringify({ more })}::jsonb)::text`
+  const columns = Object.entries(getTableColumns(table)).filter(([column]) => column in meant)
+  return { ...(Object.fromEntries(columns) as Record<keyof Meant, PgColumn>), image: all }
+}
+
+/**
+ * The image of the one row that a statement wrote, by what it returned for `proofOf`.
+ * @returns null if it wrote none. @throws NotWritten
+ */
+export const provenImage = <Meant extends object>(
+  table: PgTable,
+  meant: Meant,
+  [row]: readonly Proof<Meant>[],
+): RowImage | null => {
+  if (row === undefined) return null
+  const name = getTableName(table) as JournalTable
+  requireWritten({ table: name, meant, returned: row })
+  const image = { table: name, text: row.image }
+  requireSameImage(table, meant, image)
+  proven.set(image, { of: table, meant })
+  return image
+}
+
+/** What was meant by the images of this process. */
+const proven = new WeakMap<RowImage, { readonly of: PgTable; readonly meant: object }>()
+
+/** A value as PostgreSQL writes it in JSON. Numbers beyond a double are compared in their own column. */
+const inJson = (value: unknown): unknown => {
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`
+  return typeof value === 'bigint' ? Number(value) : value
+}
+
+/** The image decides how old a row may be, and a function of the database's owner may have made it. @throws NotWritten */
+const requireSameImage = (of: PgTable, meant: object, { table, text }: RowImage): void => {
+  const row = JSON.parse(text) as Readonly<Record<string, unknown>>
+  const columns = getTableColumns(of)
+  const { without = [] }: Kept = KEPT[table]
+  const names = Object.keys(meant).filter((name) => !without.includes(columns[name]?.name ?? ''))
+  const ofMeant = (read: (name: string) => unknown) => Object.fromEntries(names.map((name) => [name, read(name)]))
+  const shown = (name: string): unknown => {
+    const value = row[columns[name]?.name ?? '']
+    return (meant as Record<string, unknown>)[name] instanceof Date && typeof value === 'string'
+      ? new Date(value)
+      : value
+  }
+  const wanted = ofMeant((name) => inJson((meant as Record<string, unknown>)[name]))
+  requireWritten({ table, meant: wanted, returned: ofMeant(shown) })
+}
+
+/** The same of a statement that must write a row. @throws NotWritten also if it wrote none. */
+export const requireImage = <Meant extends object>(
+  table: PgTable,
+  meant: Meant,
+  rows: readonly Proof<Meant>[],
+): RowImage => {
+  const image = provenImage(table, meant, rows)
+  if (image === null) throw new NotWritten(getTableName(table), meant)
+  return image
+}
+
+/** The key of the project's or the root's that an envelope names: a rotation seals the same again under a newer one. */
+const keyIdOf = (sealed: unknown): number =>
+  sealed instanceof Uint8Array && sealed.length > 6 ? new DataView(sealed.buffer, sealed.byteOffset).getUint32(2) : -1
+
+type Meant = Readonly<Record<string, unknown>>
+
+/** Whether a row is as it was written, but for a rotation since. */
+const isStill = (table: string, meant: Meant, found: Meant): boolean => {
+  const isRotated =
+    table === 'project_keys' ? found.rootKeyId !== meant.rootKeyId : keyIdOf(found.sealed) > keyIdOf(meant.sealed)
+  const { sealed: _s, wrapped: _w, rootKeyId: _r, ...others } = meant
+  return isSame(isRotated ? others : meant, found)
+}
+
+/**
+ * Reads committed rows once more: a trigger after the statement, or the transaction's end, may have put earlier ones back, or deleted
+ * them.
+ * @throws NotWritten unless each row is as it was written, or newer.
+ */
+export const requireKept = async (db: Queryable, images: readonly RowImage[]): Promise<void> => {
+  const found = await Promise.all(
+    images.map(async (image) => {
+      const { of, meant } = proven.get(image) ?? {}
+      if (of === undefined || meant === undefined) throw new Error('a row was not compared when it was written')
+      const { key, age }: Kept = KEPT[image.table]
+      const columns = Object.entries(getTableColumns(of))
+      const row = JSON.parse(image.text) as Meant
+      const where = columns.flatMap(([, column]) => (key.includes(column.name) ? [eq(column, row[column.name])] : []))
+      const shown = columns.filter(
+        ([name, { name: column }]) => name in meant || column === age?.grows || column === age?.ends,
+      )
+      const [present] = await db
+        .select(Object.fromEntries(shown))
+        .from(of)
+        .where(and(...where))
+      const ofColumn = (column: string | undefined): unknown =>
+        present?.[shown.find(([, each]) => each.name === column)?.[0] ?? '']
+      const hasEnded = age?.ends !== undefined && present !== undefined && ofColumn(age.ends) !== null
+      const presentAge = hasEnded ? ENDED : Number(ofColumn(age?.grows) ?? 0)
+      return { image, meant: meant as Meant, present, age: presentAge }
+    }),
+  )
+  // Its lock is gone by now if somebody has revoked a new policy.
+  const isRevoked = found.some(({ image, age }) => image.table === 'policies' && age === ENDED)
+  for (const { image, meant, present, age } of found) {
+    const isKept = present !== undefined && (isStill(image.table, meant, present) || age > readImage(image).age)
+    if (!isKept && !(isRevoked && image.table === 'policy_locks')) throw new NotWritten(image.table, meant)
+  }
+}
