@@ -383,7 +383,9 @@ describe('the guess limit through the vault', () => {
     const attempts = Array.from({ length: 200 }, (_, index) =>
       sign(index % 3 ? wallet : second, { userPin: String(200_000 + index) }, index % 2 ? custody.vault : another),
     )
-    expect(await tally(attempts)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 195 })
+    // A slow machine refuses at once those that would wait too long, unchecked.
+    const { busy = 0, ...answers } = await tally(attempts)
+    expect(answers).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 195 - busy })
     expect(await guesses(wallet)).toEqual({ fails: 5, total: 5 })
     expect(await codeOf(sign(second, pin))).toBe('TOO_MANY_FAILED_ATTEMPTS')
     expect(await codeOf(custody.wallet({ ...input, network: 'Base' }))).toBe('TOO_MANY_FAILED_ATTEMPTS')
