@@ -138,7 +138,7 @@ describe.skipIf(!hasPgBouncer())('by way of a pooler', () => {
     [
       'drops our settings: each is named',
       { pool_mode: 'session', ignore_startup_parameters: DROPPED },
-      `These settings do not hold on connections to PostgreSQL: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, plan_cache_mode. A proxy in between drops them, or DATABASE_URL has other "options": c${ITSELF}`,
+      `These settings do not hold on connections to PostgreSQL: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, search_path, row_security, plan_cache_mode. A proxy in between drops them, or DATABASE_URL has other "options": c${ITSELF}`,
     ],
     [
       'pools transactions',
