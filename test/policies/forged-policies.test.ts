@@ -286,9 +286,9 @@ test('a revoked policy cannot be revived; put back whole, it is named', async ()
   // A lock alone, of a policy that stays revoked, opens nothing.
   await edit(id, { revoked_at: new Date(), mac: row.mac })
   expect(told(await use(wallet, 'sign'))).toEqual([400, 'credential_required'])
-  // What was true once holds: the MAC cannot tell.
+  // What was true once has its MAC, but the vault that revoked it remembers that, and the audit has it.
   await putBack(row)
-  expect(told(await use(wallet, 'sign'))).toEqual(DONE)
+  expect(told(await use(wallet, 'sign'))).toEqual(DENIED)
   expect(await verified(id)).toEqual([REVOKED])
   expect((await service.post('/policies/revoke', { uuid: id, user_pin: PIN })).status).toBe(200)
   expect(await verified(id)).toEqual([])
