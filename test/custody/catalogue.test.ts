@@ -79,9 +79,9 @@ const PLANTED: Readonly<Record<string, Planted>> = {
     found: 'the column policies_only of owner_locks is not as the migrations make it',
   },
   'a column that calls a function': {
-    plant: 'alter table freezes add column ev text default ev.word()',
-    undo: 'alter table freezes drop column ev',
-    found: "the column ev of freezes is none of this service's",
+    plant: 'alter table freeze_lists add column ev text default ev.word()',
+    undo: 'alter table freeze_lists drop column ev',
+    found: "the column ev of freeze_lists is none of this service's",
   },
   'a check that is gone': {
     plant: 'alter table policies rename constraint policies_limits to other',
