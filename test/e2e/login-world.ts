@@ -151,9 +151,12 @@ export const startLoginWorld = async (
 
   /** Moves the login of a user's sessions into the past. */
   const ageLogins = async (userId: string, minutes: number): Promise<void> => {
-    await sql`update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes})
-      where user_id = ${userId}`
-    await sealSessions(service, sql)
+    // At once, as a page that still reads would be logged out by a row without its MAC.
+    await sql.begin(async (tx) => {
+      await tx`update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes})
+        where user_id = ${userId}`
+      await sealSessions(service, tx)
+    })
   }
 
   const endSessions = async (): Promise<void> => {

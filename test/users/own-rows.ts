@@ -1,11 +1,11 @@
 // Rows that a test has edited by hand get the MAC that the service would have given them.
 
-import type { Sql } from 'postgres'
+import type { ISql, Sql } from 'postgres'
 import { projectMac, sessionMac, userMac } from '../../src/auth/row-macs.ts'
 import type { Service } from '../support/service.ts'
 
 /** Sessions that have not ended. */
-export const sealSessions = async ({ ctx }: Pick<Service, 'ctx'>, sql: Sql): Promise<void> => {
+export const sealSessions = async ({ ctx }: Pick<Service, 'ctx'>, sql: ISql): Promise<void> => {
   const rows = await sql`
     select id, project_id as "projectId", user_id as "userId", authenticated_at as "authenticatedAt", generation,
       refreshed_at as "refreshedAt", expires_at as "expiresAt"
