@@ -89,6 +89,38 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
   })
 })
 
+const forged = ({ projectId, ownerId: subject }: WalletRef) => ({
+  code: 'internal',
+  event: { kind: 'user_secret_forged', projectId, actor: ACTOR, subject },
+})
+
+describe('a changed PIN that somebody puts back', () => {
+  test('opens nothing as bytes beside the later number, by any vault, and no guess is charged', async () => {
+    const of = await custody.project()
+    const ownerId = randomUUID()
+    const wallet = await custody.wallet({ projectId: of, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
+    const [before] = await sql`select salt, sealed from user_keys where owner_id = ${ownerId}`
+    await change(wallet)
+    await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${ownerId}`
+    for (const by of [custody.vault, other]) {
+      for (const userPin of [OLD, NEW])
+        await expect(sign(wallet, { userPin }, by)).rejects.toMatchObject(forged(wallet))
+    }
+    await expect(change(wallet)).rejects.toMatchObject(forged(wallet))
+    expect(await guesses(wallet)).toEqual(NO_GUESS)
+    const { broken } = await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
+    expect(broken).toEqual({ rows: 1, first: [`user_key ${ownerId}`] })
+  })
+
+  test('opens nothing as a whole row, by the vault that changed it', async () => {
+    const wallet = await userWallet()
+    const [before] = await sql`select salt, sealed, version from user_keys where owner_id = ${wallet.ownerId}`
+    await change(wallet)
+    await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${wallet.ownerId}`
+    await expect(sign(wallet, { userPin: OLD })).rejects.toMatchObject({ event: { kind: 'guess_count_forged' } })
+  })
+})
+
 describe('a change of the PIN', () => {
   test('holds for all of the owner’s wallets, including imported ones, on every network and in every process', async () => {
     const ownerId = randomUUID()
@@ -238,8 +270,8 @@ describe('a change of the PIN and a rotation', () => {
       db: custody.db,
       rootKeys: createRootKeys({ db: custody.db, rootKey: await openTestRootKey() }),
     })
-    const { sealed } = await versionOf(wallet)
-    const identity = identityOf.userKey(wallet)
+    const { version, sealed } = await versionOf(wallet)
+    const identity = identityOf.userKey({ ...wallet, version })
     const inner = await projectKeys.openOuter({ identity, sealed })
     return projectKeys.sealOuter({ version: keyIdOf(sealed), identity, inner })
   }
@@ -346,6 +378,50 @@ describe('a change of the developer secret', () => {
     expect((await mainnet.vault.forgedRows({ projectId: of })).forged).toEqual([
       { table: 'developer_keys', projectId: of, id: of, trouble: 'the audit has a later state of it' },
     ])
+  })
+
+  test('puts an end to the old one: its row opens nothing, nor do its bytes beside the later number', async () => {
+    const of = await mainnet.project(FIRST)
+    const wallet = await developerWallet(of)
+    const user = await mainnet.wallet({
+      projectId: of,
+      ownerId: randomUUID(),
+      controlMode: 'user',
+      credentials: { userPin: OLD },
+    })
+    const policy = await mainnet.policy(user, { userPin: OLD })
+    const [before] = await mainnetSql`select sealed, version from developer_keys where project_id = ${of}`
+    const put = (row: object) => mainnetSql`update developer_keys set ${mainnetSql(row)} where project_id = ${of}`
+    await swap(of)
+    const [after] = await mainnetSql`select sealed, version from developer_keys where project_id = ${of}`
+    const event = { kind: 'user_secret_forged', projectId: of, subject: of }
+    const another = await mainnet.another()
+    const requests = (developerSecret: string, by: OperatorVault) => {
+      const request = { credentials: { developerSecret }, actor: ACTOR }
+      return [
+        () => sign(wallet, { developerSecret }, by),
+        () => by.openPolicies({ ...request, wallet: user, limit: 1 }),
+        () => by.putUnderPolicies({ ...request, wallet }),
+        () => by.revokePolicy({ ...request, wallet: user, policyId: policy.id }),
+        () => swap(of, developerSecret, 'a third secret, longer', by),
+      ]
+    }
+    for (const [row, vaults] of [
+      [{ ...before, version: after?.version }, [mainnet.vault, another]],
+      [{ ...before, version: 3 }, [mainnet.vault, another]],
+      [{ ...before }, [mainnet.vault]],
+    ] as const) {
+      await put(row)
+      for (const by of vaults) {
+        for (const request of requests(FIRST, by))
+          await expect(request()).rejects.toMatchObject({ code: 'internal', event })
+      }
+    }
+    await put(after ?? {})
+    expect((await open(wallet, SECOND)).length).toBe(130)
+    expect(await codeOf(open(wallet, FIRST))).toBe('INVALID_SECRET')
+    await mainnet.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
+    expect((await open(wallet, SECOND)).length).toBe(130)
   })
 
   test('with a wrong old secret or a refused new one changes nothing', async () => {

@@ -67,14 +67,16 @@ const peel = (identity: ReturnType<typeof identityOf.developerKey>, sealed: stri
   open({ key: projectKey, keyId: 1, identity, sealed: bytesOf(sealed) })
 
 const developerKey = () => {
-  const sealed = peel(identityOf.developerKey({ projectId }), golden.developerKey)
-  return openDeveloperKey({ projectId, secret: golden.secret, sealed }) ?? new Uint8Array()
+  const of = { projectId, version: 1 }
+  const sealed = peel(identityOf.developerKey(of), golden.developerKey)
+  return openDeveloperKey({ ...of, secret: golden.secret, sealed }) ?? new Uint8Array()
 }
 
 const userKey = async (pin = golden.pin) => {
-  const sealed = peel(identityOf.userKey({ projectId, ownerId }), golden.userKey)
+  const of = { projectId, ownerId, version: 1 }
+  const sealed = peel(identityOf.userKey(of), golden.userKey)
   const stretched = await stretchPin({ pin, salt: bytesOf(golden.salt) })
-  return openUserKey({ projectId, ownerId, stretched, sealed })
+  return openUserKey({ ...of, stretched, sealed })
 }
 
 type Mode = { readonly controlMode: ControlMode; readonly sealedFor?: ControlMode }
@@ -308,11 +310,23 @@ describe('in the first version', () => {
   })
 
   test('a wrong secret opens nothing, and a broken row gives another error than a wrong secret', () => {
-    const sealed = peel(identityOf.developerKey({ projectId }), golden.developerKey)
-    expect(openDeveloperKey({ projectId, secret: 'wrong', sealed })).toBeNull()
-    expect(() => openDeveloperKey({ projectId, secret: golden.secret, sealed: sealed.subarray(0, 20) })).toThrow(
+    const of = { projectId, version: 1 }
+    const sealed = peel(identityOf.developerKey(of), golden.developerKey)
+    expect(openDeveloperKey({ ...of, secret: 'wrong', sealed })).toBeNull()
+    expect(() => openDeveloperKey({ ...of, secret: golden.secret, sealed: sealed.subarray(0, 20) })).toThrow(
       'truncated',
     )
+  })
+
+  test('both layers of a developer key and of a user key open only with the number of its changes', async () => {
+    const first = { projectId, ownerId, version: 1 }
+    const next = { ...first, version: 2 }
+    expect(() => peel(identityOf.developerKey(next), golden.developerKey)).toThrow('authentication failed')
+    expect(() => peel(identityOf.userKey(next), golden.userKey)).toThrow('authentication failed')
+    const ofDeveloper = peel(identityOf.developerKey(first), golden.developerKey)
+    expect(openDeveloperKey({ ...next, secret: golden.secret, sealed: ofDeveloper })).toBeNull()
+    const stretched = await stretchPin({ pin: golden.pin, salt: bytesOf(golden.salt) })
+    expect(openUserKey({ ...next, stretched, sealed: peel(identityOf.userKey(first), golden.userKey) })).toBeNull()
   })
 
   test('the secret leads to an imported phrase and to an imported key', () => {

@@ -96,7 +96,7 @@ describe('an obvious PIN', () => {
   /** Gives an owner a PIN as an earlier version of the service did, which took every one. */
   const giveObviousPin = async (wallet: WalletRef) => {
     const { ownerId } = wallet
-    const of = { projectId, ownerId }
+    const of = { projectId, ownerId, version: 1 }
     const rootKeys = createRootKeys({ db: custody.db, rootKey: await openTestRootKey() })
     const projectKeys = createProjectKeys({ db: custody.db, rootKeys })
     const [row] = await sql`select salt, sealed from user_keys where owner_id = ${ownerId}`

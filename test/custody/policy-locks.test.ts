@@ -342,8 +342,9 @@ describe('the stored bytes', () => {
     const projectKey = await rootKey.unwrap({ wrapped: stored.wrapped, identity: projectIdentity })
     const peel = (identity: typeof projectIdentity, sealed: Uint8Array) =>
       open({ key: projectKey, keyId: 1, identity, sealed })
-    const developerInner = peel(identityOf.developerKey({ projectId: project }), stored.developer)
-    const developerKey = openDeveloperKey({ projectId: project, secret: SECRET, sealed: developerInner })
+    const ofProject = { projectId: project, version: 1 }
+    const developerInner = peel(identityOf.developerKey(ofProject), stored.developer)
+    const developerKey = openDeveloperKey({ ...ofProject, secret: SECRET, sealed: developerInner })
     if (developerKey === null) throw new Error('the secret is wrong')
     const of = { ...wallet, walletId: wallet.id, lockId: String(stored.lockId), terms: boundTerms(terms) }
     const inner = peel(identityOf.policyLock(of), stored.lock)

@@ -51,7 +51,7 @@ beforeEach(async () => {
 })
 
 describe('a project key', () => {
-  const identity = () => identityOf.developerKey({ projectId })
+  const identity = () => identityOf.developerKey({ projectId, version: 1 })
 
   test('adds an outer layer under its version, and removes it', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
@@ -114,7 +114,7 @@ describe('a project key', () => {
   test('of an unknown version or project is an internal error', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     await expect(keys.sealOuter({ version: 9, identity: identity(), inner })).rejects.toThrow('unknown key')
-    const other = identityOf.developerKey({ projectId: randomUUID() })
+    const other = identityOf.developerKey({ projectId: randomUUID(), version: 1 })
     await expect(keys.sealOuter({ version: 1, identity: other, inner })).rejects.toThrow('unknown key')
   })
 

@@ -99,17 +99,19 @@ export const openedKeysOf = async (input: {
     const rootKey = await openRootKey(vaultVariables.ROOT_KEY ?? '')
     const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const peel = (identity: RowIdentity, sealed: Uint8Array) => projectKeys.openOuter({ identity, sealed })
-    const [developer] = await sql`select sealed from developer_keys where project_id = ${projectId}`
-    const [user] = await sql`select sealed, salt from user_keys where owner_id = ${ownerId}`
+    const [developer] = await sql`select sealed, version from developer_keys where project_id = ${projectId}`
+    const [user] = await sql`select sealed, salt, version from user_keys where owner_id = ${ownerId}`
     const [keyring] = await sql`select kind, sealed from keyrings where id = ${keyringId}`
     const [lock] = await sql`select id, sealed, family_keys from owner_locks where keyring_id = ${keyringId}`
     const [mine] = await sql`select sealed from wallet_keys where wallet_id = ${walletId}`
 
-    const developerSealed = await peel(identityOf.developerKey({ projectId }), bytesIn(developer, 'sealed'))
-    const developerKey = openDeveloperKey({ projectId, secret, sealed: developerSealed })
+    const ofDeveloper = { projectId, version: Number(developer?.version) }
+    const developerSealed = await peel(identityOf.developerKey(ofDeveloper), bytesIn(developer, 'sealed'))
+    const developerKey = openDeveloperKey({ ...ofDeveloper, secret, sealed: developerSealed })
     const stretched = pin === null ? null : await stretchPin({ pin, salt: bytesIn(user, 'salt') })
-    const userSealed = user && (await peel(identityOf.userKey({ projectId, ownerId }), bytesIn(user, 'sealed')))
-    const userKey = stretched && userSealed ? openUserKey({ projectId, ownerId, stretched, sealed: userSealed }) : null
+    const ofUser = { projectId, ownerId, version: Number(user?.version) }
+    const userSealed = user && (await peel(identityOf.userKey(ofUser), bytesIn(user, 'sealed')))
+    const userKey = stretched && userSealed ? openUserKey({ ...ofUser, stretched, sealed: userSealed }) : null
     const credentialKey = controlMode === 'user' ? userKey : developerKey
     if (developerKey === null || credentialKey === null) throw new Error('a credential is wrong')
 

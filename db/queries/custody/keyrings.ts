@@ -16,6 +16,7 @@ import { freezeMacsOf } from '../freezes.ts'
 import type { RowImage } from './journal.ts'
 import { proofOf, provenImage, requireImage } from './proofs.ts'
 
+export type DeveloperKeyRow = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
 export type OwnerLockRow = Pick<
   typeof ownerLocks.$inferSelect,
@@ -27,23 +28,34 @@ export type WalletKeyRow = {
   readonly walletId: string
   readonly sealed: Uint8Array
   readonly lock: OwnerLockRow
-  readonly developerKey: Uint8Array | null
+  readonly developerKey: DeveloperKeyRow | null
   readonly userKey: UserKeyRow | null
   readonly freezeMacs: Uint8Array | null
 }
 
+const developerKeyColumns = { sealed: developerKeys.sealed, version: developerKeys.version }
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
 
-type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'developerKey' | 'freezeMacs'> & {
-  readonly lockId: string
-  readonly lockSealed: Uint8Array
-  readonly controlMode: ControlMode
-  readonly policiesOnly: boolean
-  readonly lockVersion: number
-  readonly userSalt: Uint8Array | null
-  readonly userSealed: Uint8Array | null
-  readonly userVersion: number | null
+/** A project's developer key, as columns of a row. */
+export type DeveloperKeyColumns = {
+  readonly developerSealed: Uint8Array | null
+  readonly developerVersion: number | null
 }
+
+type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'freezeMacs'> &
+  DeveloperKeyColumns & {
+    readonly lockId: string
+    readonly lockSealed: Uint8Array
+    readonly controlMode: ControlMode
+    readonly policiesOnly: boolean
+    readonly lockVersion: number
+    readonly userSalt: Uint8Array | null
+    readonly userSealed: Uint8Array | null
+    readonly userVersion: number | null
+  }
+
+export const developerKeyOf = ({ developerSealed: sealed, developerVersion: version }: DeveloperKeyColumns) =>
+  sealed === null || version === null ? null : { sealed, version }
 
 const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
   row.userSalt === null || row.userSealed === null || row.userVersion === null
@@ -63,7 +75,8 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
-      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
+      d.sealed as "developerSealed", d.version as "developerVersion", u.salt as "userSalt", u.sealed as "userSealed",
+      u.version as "userVersion",
       (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
         where f.id in ('00000000-0000-0000-0000-000000000000', w.project_id)) as "freezeMacs"
     from public.wallet_keys k
@@ -76,7 +89,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     walletId: row.walletId,
     sealed: row.sealed,
     lock: lockOf(row),
-    developerKey: row.developerKey,
+    developerKey: developerKeyOf(row),
     userKey: userKeyOf(row),
     freezeMacs: row.freezeMacs,
   }))
@@ -94,7 +107,7 @@ type MadeWallet = Pick<typeof walletKeys.$inferSelect, 'keyringId' | 'network' |
 export type OwnerRow = {
   readonly freezeMacs: Uint8Array | null
   readonly projectKeyVersion: number
-  readonly developerKey: Uint8Array | null
+  readonly developerKey: DeveloperKeyRow | null
   readonly userKey: UserKeyRow | null
   readonly seed: OwnerSeedRow | null
   /** The locks of the seed's keyring. */
@@ -125,7 +138,7 @@ export const readOwner = async (
     .select({
       freezeMacs: freezeMacsOf(input.projectId),
       projectKeyVersion: newest.version,
-      developerKey: developerKeys.sealed,
+      developerKey: developerKeyColumns,
       userKey: userKeyColumns,
       seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
       developerLock: {
@@ -184,7 +197,7 @@ export type KeyringRow = {
   readonly locks: Locks<OwnerLockRow>
   /** The control modes of the locks. */
   readonly controlModes: readonly ControlMode[]
-  readonly developerKey: Uint8Array | null
+  readonly developerKey: DeveloperKeyRow | null
   readonly userKey: UserKeyRow | null
 }
 
@@ -207,7 +220,7 @@ export const readKeyring = async (
         policiesOnly: ownerLocks.policiesOnly,
         version: ownerLocks.version,
       },
-      developerKey: developerKeys.sealed,
+      developerKey: developerKeyColumns,
       userKey: userKeyColumns,
     })
     .from(keyrings)
@@ -234,7 +247,8 @@ export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promi
   const rows = await db.prepared<KeyringColumns>`
     select a.place::int, k.kind, k.sealed, wk.sealed as "walletKey", l.id as "lockId", l.sealed as "lockSealed",
       l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
-      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
+      d.sealed as "developerSealed", d.version as "developerVersion", u.salt as "userSalt", u.sealed as "userSealed",
+      u.version as "userVersion",
       (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
         where f.id in ('00000000-0000-0000-0000-000000000000', a.project_id)) as "freezeMacs"
     from unnest(${of('id')}::uuid[], ${of('projectId')}::uuid[], ${of('ownerId')}::text[], ${of('network')}::text[],
@@ -251,9 +265,9 @@ export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promi
     if (row === undefined) return null
     const locks = own.map(lockOf)
     const of = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
-    const { freezeMacs, kind, sealed, walletKey, developerKey } = row
+    const { freezeMacs, kind, sealed, walletKey } = row
     const controlModes = locks.map(({ controlMode }) => controlMode)
-    const opening = { freezeMacs, kind, sealed, walletKey, developerKey, userKey: userKeyOf(row) }
+    const opening = { freezeMacs, kind, sealed, walletKey, developerKey: developerKeyOf(row), userKey: userKeyOf(row) }
     return { ...opening, locks: { developer: of('developer'), user: of('user') }, controlModes }
   })
 }

@@ -26,13 +26,13 @@ const isStill = (table: typeof developerKeys | typeof userKeys, was: Versioned) 
 /** @returns null if the row is not `was` any more. @throws NotWritten */
 export const updateDeveloperKey = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly was: Versioned; readonly sealed: Uint8Array },
+  input: { readonly projectId: string; readonly was: Versioned; readonly version: number; readonly sealed: Uint8Array },
 ): Promise<RowImage | null> => {
-  const { projectId, was, sealed } = input
-  const meant = { projectId, sealed, version: was.version + 1 }
+  const { was, ...meant } = input
+  const { projectId, sealed, version } = meant
   const written = await db
     .update(developerKeys)
-    .set({ sealed, version: meant.version, updatedAt: sql`now()` })
+    .set({ sealed, version, updatedAt: sql`now()` })
     .where(and(eq(developerKeys.projectId, projectId), isStill(developerKeys, was)))
     .returning(proofOf(developerKeys, meant))
   return provenImage(developerKeys, meant, written)

@@ -18,7 +18,11 @@ export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 export type OuterLayer = {
   /** Names the row within its project: the id of the project, the owner, the keyring or the lock. */
   readonly id: string
-  /** What the envelope of a user key's lock, of a keyring or of an owner lock binds; null of others. */
+  /**
+   * What the envelope of a developer key or a user key, of a user key's lock, of a keyring or of an owner lock binds; null of
+   * others.
+   */
+  readonly version: number | null
   readonly userKeyLock: {
     readonly ownerId: string
     readonly kind: UserSecretKind
@@ -42,7 +46,7 @@ type Table = {
   readonly type: SQL
   /** Less than or equal to every key. */
   readonly first: string
-  /** The columns `userKeyLock`, `keyring` and `ownerLock` of a layer. */
+  /** The columns `version`, `userKeyLock`, `keyring` and `ownerLock` of a layer. */
   readonly binds: SQL
   /** The rows `t` of a project. */
   readonly ofProject: (projectId: string) => SQL
@@ -50,9 +54,9 @@ type Table = {
 
 const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
-const bound = (binds: { readonly userKeyLock?: SQL; readonly keyring?: SQL; readonly ownerLock?: SQL }): SQL => {
-  const { userKeyLock = sql`null`, keyring = sql`null`, ownerLock = sql`null` } = binds
-  return sql`${userKeyLock} as "userKeyLock", ${keyring} as keyring, ${ownerLock} as "ownerLock"`
+const bound = (binds: Partial<Record<'version' | 'userKeyLock' | 'keyring' | 'ownerLock', SQL>>): SQL => {
+  const { version = sql`null`, userKeyLock = sql`null`, keyring = sql`null`, ownerLock = sql`null` } = binds
+  return sql`${version} as version, ${userKeyLock} as "userKeyLock", ${keyring} as keyring, ${ownerLock} as "ownerLock"`
 }
 
 const TABLES: Record<OuterLayerKind, Table> = {
@@ -61,7 +65,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.project_id`,
     type: sql`uuid`,
     first: NIL_UUID,
-    binds: bound({}),
+    binds: bound({ version: sql`t.version` }),
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   user_key: {
@@ -69,7 +73,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     key: sql`t.owner_id`,
     type: sql`text`,
     first: '',
-    binds: bound({}),
+    binds: bound({ version: sql`t.version` }),
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   // A removed lock has no sealed bytes, so no version is newer.

@@ -7,7 +7,7 @@ import { editedInstantIn, uint256In } from '../../columns.ts'
 import { policies, wallets } from '../../schema.ts'
 import type { ControlMode, Network } from '../../words.ts'
 import { type Page, type Reach, within } from '../wallets.ts'
-import type { WalletKeyRow } from './keyrings.ts'
+import { type DeveloperKeyColumns, developerKeyOf, type WalletKeyRow } from './keyrings.ts'
 import { isUnrevoked, type LockedPolicy, type PolicyRow, type PolicyTerms, policyColumns } from './policies.ts'
 
 /** A policy of any project, revoked or not. */
@@ -101,7 +101,8 @@ type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTo
 /** What a policy's lock opens besides: the wallet's key, and what the developer's secret opens. */
 export type DelegatedKeyRow = Pick<WalletKeyRow, 'sealed' | 'developerKey' | 'freezeMacs'>
 
-type DelegatedKeyColumns = Pick<WalletKeyRow, 'developerKey' | 'freezeMacs'> & { readonly walletKey: Uint8Array | null }
+type DelegatedKeyColumns = Pick<WalletKeyRow, 'freezeMacs'> &
+  DeveloperKeyColumns & { readonly walletKey: Uint8Array | null }
 
 type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
   readonly policy: UnrevokedPolicy
@@ -138,7 +139,8 @@ export const openablePolicies = async (
 ): Promise<{ readonly policies: readonly OpenablePolicy[]; readonly key: DelegatedKeyRow | null }> => {
   const rows = await db.prepared<UnrevokedRow & DelegatedKeyColumns>`
     with opened as materialized (
-      select k.sealed as "walletKey", d.sealed as "developerKey", (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
+      select k.sealed as "walletKey", d.sealed as "developerSealed", d.version as "developerVersion",
+        (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
         where f.id in ('00000000-0000-0000-0000-000000000000', w.project_id)) as "freezeMacs"
       from public.wallets w join public.wallet_keys k on k.wallet_id = w.id
       left join public.developer_keys d on d.project_id = w.project_id where w.id = ${walletId})
@@ -151,9 +153,12 @@ export const openablePolicies = async (
     where p.wallet_id = ${walletId} and p.revoked_at is null
     order by p.require_approval is not null, p.created_at, p.id
     limit ${limit}`
-  const read = rows.map(({ walletKey, developerKey, freezeMacs, ...row }) => ({
+  const read = rows.map(({ walletKey, developerSealed, developerVersion, freezeMacs, ...row }) => ({
     policy: openableOf(row),
-    key: walletKey === null ? null : { sealed: walletKey, developerKey, freezeMacs },
+    key:
+      walletKey === null
+        ? null
+        : { sealed: walletKey, developerKey: developerKeyOf({ developerSealed, developerVersion }), freezeMacs },
   }))
   return { policies: read.map(({ policy }) => policy), key: read[0]?.key ?? null }
 }

@@ -47,18 +47,17 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const of = { projectId, ownerId }
-  // Before the row is read again: an earlier one may be there, and the new one must be newer than all.
-  const versionAtLeast = ctx.journal.floorOf('user_keys', [projectId, ownerId])
+  // An earlier row may be there, and the new one must be newer than all.
+  const version = Math.max(row.version, ctx.journal.floorOf('user_keys', [projectId, ownerId])) + 1
   const opened = await checkUser(ctx, { ...of, actor, proof, row })
   if (opened === null) throw new Error('a credential of the user was required')
   const userKey = keys.hold(opened.userKey)
   const { lock } = opened
   if (lock !== null) await ctx.guesses.fetchKeys(of)
-  const version = Math.max(row.version, versionAtLeast) + 1
-  const { salt, inner } = await sealUnderPin(ctx, { ...of, pin: newPin, userKey })
+  const { salt, inner } = await sealUnderPin(ctx, { ...of, version, pin: newPin, userKey })
   await rewrap(ctx, {
     projectId,
-    identity: identityOf.userKey(of),
+    identity: identityOf.userKey({ ...of, version }),
     version: row.version,
     inner,
     read: () => readUserKey(ctx.db, wallet),
@@ -94,17 +93,16 @@ export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange
   if ((await newestProjectKeyVersion(ctx.db, projectId)) === null) throw noSuchProject()
   const row = await readDeveloperKey(ctx.db, projectId)
   if (row === null) throw notActivated()
-  const { sealed, version } = row
-  const opened = await checkSecret(ctx, { projectId, actor, sealed, secret: oldSecret })
-  const developerKey = keys.hold(opened)
+  const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, row, secret: oldSecret }))
+  const of = { projectId, version: row.version + 1 }
   await rewrap(ctx, {
     projectId,
-    identity: identityOf.developerKey({ projectId }),
-    version,
-    inner: sealDeveloperKey({ projectId, secret: newSecret, developerKey }),
+    identity: identityOf.developerKey(of),
+    version: row.version,
+    inner: sealDeveloperKey({ ...of, secret: newSecret, developerKey }),
     read: () => readDeveloperKey(ctx.db, projectId),
     write: async (tx, next) => {
-      const written = await updateDeveloperKey(tx, { projectId, ...next })
+      const written = await updateDeveloperKey(tx, { ...of, ...next })
       return written && [written]
     },
     act: {
@@ -112,7 +110,7 @@ export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange
       actor,
       action: 'developer_secret_changed',
       subject: projectId,
-      details: { key_version: String(version + 1) },
+      details: { key_version: String(of.version) },
     },
   })
 }

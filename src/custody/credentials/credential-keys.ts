@@ -2,11 +2,13 @@
 // The caller zeroes every key that is returned here.
 
 import { randomBytes } from 'node:crypto'
-import type { UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
+import type { DeveloperKeyRow, UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
+import { readDeveloperKey } from '../../../db/queries/custody/locks.ts'
 import type { UserKeyLockOf } from '../../../db/queries/custody/user-key-locks.ts'
 import { AppError } from '../../errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
+import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
 import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
 import { part } from '../timings.ts'
@@ -17,21 +19,63 @@ type Owner = { readonly projectId: string; readonly ownerId: string }
 /** Who sent the request, as the audit names them, and from where, as in `Credentials`. */
 type Requester = { readonly actor: string; readonly from?: string | undefined }
 
-type CredentialRows = { readonly developerKey: Uint8Array | null; readonly userKey: UserKeyRow | null }
+type CredentialRows = { readonly developerKey: DeveloperKeyRow | null; readonly userKey: UserKeyRow | null }
+
+/** Of a credential's row, before the first change. */
+export const FIRST_VERSION = 1
 
 export const notActivated = (): AppError =>
   new AppError('project_not_activated', 'This project has no developer secret yet: it must be activated first.')
 
-/** Opens a project's developer key. @param input.sealed null if the project has no developer key yet. */
-export const checkSecret = async (
-  { projectKeys, secretLimit }: CustodyCtx,
-  input: Requester & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: SecretText },
+type Row = Requester & { readonly identity: RowIdentity }
+
+const credentialForged = ({ identity, actor, from }: Row, cause?: unknown): AppError => {
+  const { projectId, rowId: subject } = identity
+  return new AppError('internal', 'The row that this credential opens was changed, so it was not opened.', {
+    event: { kind: 'user_secret_forged', projectId, actor, subject, details: whereOf(from) },
+    cause,
+  })
+}
+
+/** @throws internal, with a security event, if the row is not as the vault wrote it. */
+const openOuter = async ({ projectKeys }: CustodyCtx, row: Row & { readonly sealed: Uint8Array }) => {
+  try {
+    return await projectKeys.openOuter(row)
+  } catch (error) {
+    throw error instanceof EnvelopeError ? credentialForged(row, error) : error
+  }
+}
+
+type SecretRow = Requester & { readonly projectId: string; readonly row: DeveloperKeyRow }
+
+/**
+ * Opens the outer layer of a project's developer key.
+ * @throws credential_changed; internal, with a security event, if somebody changed the row, or put an earlier one back.
+ */
+export const openOuterOfSecret = async (
+  ctx: CustodyCtx,
+  { projectId, actor, from, row }: SecretRow,
 ): Promise<Uint8Array> => {
-  const { projectId, actor, from, sealed, secret } = input
-  if (sealed === null) throw notActivated()
-  const inner = await projectKeys.openOuter({ identity: identityOf.developerKey({ projectId }), sealed })
+  const of = { identity: identityOf.developerKey({ projectId, ...row }), actor, from }
+  const floor = ctx.journal.floorOf('developer_keys', [projectId])
+  if (row.version >= floor) return await openOuter(ctx, { ...of, sealed: row.sealed })
+  // Another request may have changed the secret since the row was read.
+  const { version = 0 } = (await readDeveloperKey(ctx.db, projectId)) ?? {}
+  if (version < floor) throw credentialForged(of)
+  throw new AppError('credential_changed', 'The developer secret was changed by another request: try again.')
+}
+
+/** Opens a project's developer key. @param input.row null if the project has no developer key yet. */
+export const checkSecret = async (
+  ctx: CustodyCtx,
+  input: Omit<SecretRow, 'row'> & { readonly row: DeveloperKeyRow | null; readonly secret: SecretText },
+): Promise<Uint8Array> => {
+  const { secretLimit } = ctx
+  const { projectId, actor, from, row, secret } = input
+  if (row === null) throw notActivated()
+  const inner = await openOuterOfSecret(ctx, { projectId, actor, from, row })
   secretLimit.requireRoom({ projectId, actor, from })
-  const developerKey = openDeveloperKey({ projectId, secret, sealed: inner })
+  const developerKey = openDeveloperKey({ projectId, version: row.version, secret, sealed: inner })
   if (developerKey !== null) return developerKey
   secretLimit.countWrong({ projectId, actor })
   const event = { projectId, actor, subject: projectId, details: whereOf(from) } as const
@@ -40,19 +84,19 @@ export const checkSecret = async (
 
 /** Opens an owner's user key. */
 const checkPin = async (
-  { projectKeys, guard }: CustodyCtx,
+  ctx: CustodyCtx,
   input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: SecretText },
 ): Promise<Uint8Array> => {
   const { projectId, ownerId, actor, from, row, pin } = input
+  const { version, sealed } = row
+  const identity = identityOf.userKey({ projectId, ownerId, version })
   // Before the guess is charged: a slow root key must cost neither a guess nor time of the lease.
-  const inner = await part('project key', () =>
-    projectKeys.openOuter({ identity: identityOf.userKey({ projectId, ownerId }), sealed: row.sealed }),
-  )
-  const guess = { projectId, ownerId, actor, from, version: row.version }
-  await using lease = await part('count the guess', () => guard.lease(guess))
+  const inner = await part('project key', () => openOuter(ctx, { identity, sealed, actor, from }))
+  const guess = { projectId, ownerId, actor, from, version }
+  await using lease = await part('count the guess', () => ctx.guard.lease(guess))
   using keys = new HeldKeys()
   const stretched = keys.hold(await part('argon2', () => stretchPin({ pin, salt: row.salt })))
-  return await lease.settle(openUserKey({ projectId, ownerId, stretched, sealed: inner }))
+  return await lease.settle(openUserKey({ ...guess, stretched, sealed: inner }))
 }
 
 type OpenedUserKey = {
@@ -82,9 +126,9 @@ export const checkCredentials = async (
 ): Promise<CredentialKeyOf> => {
   const { projectId, ownerId, actor, proof, rows, keys } = input
   const { developerSecret: secret, from } = proof
-  const { developerKey: sealed, userKey: row } = rows
-  const developer =
-    secret === null ? null : keys.hold(await checkSecret(ctx, { projectId, actor, from, sealed, secret }))
+  const { developerKey, userKey: row } = rows
+  const asked = { projectId, actor, from, row: developerKey }
+  const developer = secret === null ? null : keys.hold(await checkSecret(ctx, { ...asked, secret }))
   const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row })
   return { developer, user: opened && keys.hold(opened.userKey) }
 }
@@ -92,14 +136,14 @@ export const checkCredentials = async (
 /** Seals a user key under a PIN, without the outer layer. */
 export const sealUnderPin = async (
   { argon2 }: CustodyCtx,
-  input: Owner & { readonly pin: SecretText; readonly userKey: Uint8Array },
+  input: Owner & { readonly version: number; readonly pin: SecretText; readonly userKey: Uint8Array },
 ): Promise<{ readonly salt: Uint8Array; readonly inner: Uint8Array }> => {
   using keys = new HeldKeys()
-  const { projectId, ownerId, pin, userKey } = input
+  const { pin, ...of } = input
   const salt = randomBytes(PIN_SALT_BYTES)
   using _slot = await argon2.enter()
   const stretched = keys.hold(await stretchPin({ pin, salt }))
-  return { salt, inner: sealUserKey({ projectId, ownerId, stretched, userKey }) }
+  return { salt, inner: sealUserKey({ ...of, stretched }) }
 }
 
 /** Makes a user key for an owner who has none, and seals it under the PIN. */
@@ -107,11 +151,12 @@ export const makeUserKey = async (
   ctx: CustodyCtx,
   input: Owner & { readonly pin: SecretText; readonly projectKeyVersion: number },
 ) => {
-  const { projectId, ownerId, pin, projectKeyVersion: version } = input
+  const { projectId, ownerId, pin, projectKeyVersion } = input
   const key = randomBytes(KEY_BYTES)
-  const { salt, inner } = await sealUnderPin(ctx, { projectId, ownerId, pin, userKey: key })
-  const identity = identityOf.userKey({ projectId, ownerId })
-  const sealed = await ctx.projectKeys.sealOuter({ version, identity, inner })
-  const guessesMac = await ctx.guesses.macOfFirst({ projectId, ownerId, projectKeyVersion: version })
-  return { key, row: { projectId, ownerId, salt, sealed, guessesMac } }
+  const of = { projectId, ownerId, version: FIRST_VERSION }
+  const { salt, inner } = await sealUnderPin(ctx, { ...of, pin, userKey: key })
+  const identity = identityOf.userKey(of)
+  const sealed = await ctx.projectKeys.sealOuter({ version: projectKeyVersion, identity, inner })
+  const guessesMac = await ctx.guesses.macOfFirst({ projectId, ownerId, projectKeyVersion })
+  return { key, row: { ...of, salt, sealed, guessesMac } }
 }

@@ -16,10 +16,8 @@ import { seal } from '../sealing/envelope.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { firstFreezeList } from '../wallets/freezes.ts'
-import { checkSecret } from './credential-keys.ts'
+import { checkSecret, FIRST_VERSION } from './credential-keys.ts'
 import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
-
-const FIRST_VERSION = 1
 
 type NewProjectInput = {
   readonly projectId: string
@@ -46,10 +44,10 @@ const isSecretOf = async (
   ctx: CustodyCtx,
   { secret, ...of }: { readonly projectId: string; readonly actor: string; readonly secret: SecretText },
 ): Promise<boolean> => {
-  const { sealed } = (await readDeveloperKey(ctx.db, of.projectId)) ?? {}
-  if (sealed === undefined) return false
+  const row = await readDeveloperKey(ctx.db, of.projectId)
+  if (row === null) return false
   try {
-    const developerKey = await checkSecret(ctx, { ...of, sealed, secret })
+    const developerKey = await checkSecret(ctx, { ...of, row, secret })
     developerKey.fill(0)
     return true
   } catch (error) {
@@ -78,7 +76,8 @@ const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making
     return
   }
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
-  const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })
+  const of = { projectId, version: FIRST_VERSION }
+  const identity = identityOf.projectKey(of)
   const { rootKeyId, wrapped } = await ctx.rootKeys.wrap({ key: projectKey, identity })
   const developerKey = keys.hold(randomBytes(KEY_BYTES))
   const sealed =
@@ -87,16 +86,16 @@ const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making
       : seal({
           key: projectKey,
           keyId: FIRST_VERSION,
-          identity: identityOf.developerKey({ projectId }),
-          plaintext: sealDeveloperKey({ projectId, secret, developerKey }),
+          identity: identityOf.developerKey(of),
+          plaintext: sealDeveloperKey({ ...of, secret, developerKey }),
         })
   await changing(ctx, async (tx, wrote) => {
     await ctx.rootKeys.keepPresent(tx, rootKeyId)
-    wrote(await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped }))
+    wrote(await insertProjectKey(tx, { ...of, rootKeyId, wrapped }))
     const freezes = await writeFreezeList(tx, { ...firstFreezeList(ctx.deploymentKey, projectId), before: null })
     if (freezes === null) throw new NotWritten('freeze_lists')
     wrote(freezes)
-    if (sealed !== null) wrote(await insertDeveloperKey(tx, { projectId, sealed }))
+    if (sealed !== null) wrote(await insertDeveloperKey(tx, { ...of, sealed }))
     const details = { activated: sealed === null ? 'no' : 'yes' }
     await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details })
   })
@@ -121,11 +120,12 @@ const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promis
     if (!(await isSecretOf(ctx, { projectId, actor, secret }))) throw alreadyActivated()
     return
   }
-  const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
-  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey({ projectId }), inner })
+  const of = { projectId, version: FIRST_VERSION }
+  const inner = sealDeveloperKey({ ...of, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
+  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey(of), inner })
   await changing(ctx, async (tx, wrote) => {
     await projectKeys.keepNewest(tx, { projectId, version })
-    wrote(await insertDeveloperKey(tx, { projectId, sealed }))
+    wrote(await insertDeveloperKey(tx, { ...of, sealed }))
     await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
   })
 }

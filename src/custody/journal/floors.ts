@@ -7,6 +7,7 @@ import { type JournalTable, type RowImage, readImage } from '../../../db/queries
 
 /** Whether a row needs no floor, because no earlier state of it would have another effect. */
 const AS_GOOD_AS_NEW: Partial<Record<JournalTable, (row: Readonly<Record<string, unknown>>) => boolean>> = {
+  developer_keys: ({ version }) => version === 1,
   user_keys: ({ version }) => version === 1,
   user_key_locks: ({ version }) => version === 1,
   // Without a wrong PIN no earlier count is lower.

@@ -96,9 +96,12 @@ const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Pag
     new Map(layers.map((layer) => [layer.id, identify(layer)]))
   switch (kind) {
     case 'developer_key':
-      return ofEach(() => identityOf.developerKey({ projectId }))
     case 'user_key':
-      return ofEach(({ id: ownerId }) => identityOf.userKey({ projectId, ownerId }))
+      return ofEach(({ id: ownerId, version }) => {
+        if (version === null) throw new Error("a credential's key was read without what its envelope binds")
+        const of = { projectId, version }
+        return kind === 'user_key' ? identityOf.userKey({ ...of, ownerId }) : identityOf.developerKey(of)
+      })
     case 'user_key_lock':
       return ofEach(({ userKeyLock }) => {
         if (userKeyLock === null) throw new Error('a lock of a user key was read without what its envelope binds')

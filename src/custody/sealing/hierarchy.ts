@@ -39,8 +39,11 @@ import { deriveKey, hmac, KEY_BYTES } from './kdf.ts'
 
 type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }
-/** `version` rises with each secret, so an earlier lock does not open as a later one. */
-type UserKeyLock = Owner & { readonly kind: UserSecretKind; readonly passkeyId: string; readonly version: number }
+/** It rises with each change of a credential, so what an earlier one opened does not open as the later one's. */
+type Version = { readonly version: number }
+type DeveloperKey = Project & Version
+type UserKey = Owner & Version
+type UserKeyLock = UserKey & { readonly kind: UserSecretKind; readonly passkeyId: string }
 type Keyring = Project & { readonly keyringId: string }
 type OwnerLock = Keyring & { readonly lockId: string; readonly controlMode: ControlMode }
 /** The parts of a lock that can change without a credential. So only its outer layer binds them. */
@@ -93,23 +96,25 @@ const ofOwnerLock = (
 
 /** The identities under which rows are sealed. They are part of the frozen format. */
 export const identityOf = {
-  projectKey: ({ projectId, version }: Project & { readonly version: number }): RowIdentity => ({
+  projectKey: ({ projectId, version }: Project & Version): RowIdentity => ({
     ...NOWHERE,
     purpose: 'project key',
     projectId,
     rowId: String(version),
   }),
-  developerKey: ({ projectId }: Project): RowIdentity => ({
+  developerKey: ({ projectId, version }: DeveloperKey): RowIdentity => ({
     ...NOWHERE,
     purpose: 'developer key',
     projectId,
     rowId: projectId,
+    bound: { version },
   }),
-  userKey: ({ projectId, ownerId: rowId }: Owner): RowIdentity => ({
+  userKey: ({ projectId, ownerId: rowId, version }: UserKey): RowIdentity => ({
     ...NOWHERE,
     purpose: 'user key',
     projectId,
     rowId,
+    bound: { version },
   }),
   userKeyLock: ({ projectId, ownerId: rowId, kind, passkeyId, version }: UserKeyLock): RowIdentity => ({
     ...NOWHERE,
@@ -200,7 +205,7 @@ const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | nul
   }
 }
 
-const underSecret = (of: Project & { readonly secret: SecretText }): Under => ({
+const underSecret = (of: DeveloperKey & { readonly secret: SecretText }): Under => ({
   key: hmac({ key: of.secret, message: encodeFields(['developer key', of.projectId]) }),
   identity: identityOf.developerKey(of),
 })
@@ -211,7 +216,7 @@ const policiesKeyOf = (of: Project & { readonly developerKey: Uint8Array }): Uin
 
 /** @returns the public key for policies (32 bytes), then the envelope of the developer key. */
 export const sealDeveloperKey = (
-  of: Project & { readonly secret: SecretText; readonly developerKey: Uint8Array },
+  of: DeveloperKey & { readonly secret: SecretText; readonly developerKey: Uint8Array },
 ): Uint8Array => {
   using keys = new HeldKeys()
   const publicKey = publicKeyOf(keys.hold(policiesKeyOf(of)))
@@ -219,23 +224,23 @@ export const sealDeveloperKey = (
 }
 
 /** @returns null if the secret is wrong. */
-export const openDeveloperKey = (of: Project & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
+export const openDeveloperKey = (of: DeveloperKey & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
   openUnderCredential(underSecret(of), of.sealed.subarray(KEY_BYTES))
 
 /** The developer's public key for policies. @param sealed what `sealDeveloperKey` returned. */
 export const policiesPublicKeyIn = (sealed: Uint8Array): Uint8Array => sealed.subarray(0, KEY_BYTES)
 
 /** @param of.stretched argon2id of the PIN. */
-const underPin = (of: Owner & { readonly stretched: Uint8Array }): Under => ({
+const underPin = (of: UserKey & { readonly stretched: Uint8Array }): Under => ({
   key: deriveKey(of.stretched, ['user key', of.projectId, of.ownerId]),
   identity: identityOf.userKey(of),
 })
 
-export const sealUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
+export const sealUserKey = (of: UserKey & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
   sealUnder(underPin(of), of.userKey)
 
 /** @returns null if the PIN is wrong. */
-export const openUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
+export const openUserKey = (of: UserKey & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnderCredential(underPin(of), of.sealed)
 
 /** @param of.secret uniformly random, at least 16 bytes. */

@@ -77,8 +77,8 @@ const checkedBy = async (
   const { projectId } = wallet
   if (row === null) throw walletForged(request)
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
-  const sealed = row.developerKey
-  return { row, developerKey: await checkSecret(ctx, { projectId, actor, sealed, ...secretIn(request) }) }
+  const asked = { projectId, actor, row: row.developerKey, ...secretIn(request) }
+  return { row, developerKey: await checkSecret(ctx, asked) }
 }
 
 type Lockable = Omit<PolicyKeyRequest, 'credentials'> & Read & LockedPolicy

@@ -15,7 +15,7 @@ import { newestProjectKeyVersion } from '../../../db/queries/custody/project-key
 import { findPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import { noSuchProject, notFound } from '../../errors.ts'
 import { changing } from '../changing.ts'
-import { checkCredentials, notActivated } from '../credentials/credential-keys.ts'
+import { checkCredentials, notActivated, openOuterOfSecret } from '../credentials/credential-keys.ts'
 import { modeOfOne, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
@@ -73,10 +73,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   }
   const credentialKey = opened[mode]
   if (credentialKey === null) throw new Error("the credential of the wallet's mode was required")
-  const developer = await ctx.projectKeys.openOuter({
-    identity: identityOf.developerKey({ projectId }),
-    sealed: row.developerKey,
-  })
+  const developer = await openOuterOfSecret(ctx, { projectId, actor, from: proof.from, row: row.developerKey })
   const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
   const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
   const walletKey = keys.hold(walletKeyOf({ ...of, controlKey }))

@@ -65,7 +65,7 @@ export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<
     const lock = row?.locks.developer
     if (!row || !lock || lock.version < versionAtLeast) throw walletForged(request)
     await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
-    const developerKey = await checkSecret(ctx, { projectId, actor, from, sealed: row.developerKey, secret })
+    const developerKey = await checkSecret(ctx, { projectId, actor, from, row: row.developerKey, secret })
     developerKey.fill(0)
     if (lock.policiesOnly) return
     const act = { action: 'put_under_policies', subject } as const
