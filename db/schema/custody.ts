@@ -183,7 +183,7 @@ export const pinGuesses = pgTable(
       foreignColumns: [userKeys.projectId, userKeys.ownerId],
       name: 'pin_guesses_user_key',
     }),
-    check('pin_guesses_bounds', sql`${table.fails} between 0 and 5 and ${table.total} between 0 and 100`),
+    check('pin_guesses_bounds', sql`fails >= 0 and fails <= 5 and total >= 0 and total <= 100`),
   ],
 )
 

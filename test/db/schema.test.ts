@@ -80,6 +80,22 @@ describe('the schema', () => {
     expect(await Bun.file('db/catalogue.generated.ts').text()).toBe(await migratedCatalogue())
   })
 
+  test('has checks and indexes whose text is the same after a dump and its restore', async () => {
+    const defined = (name: 'public' | 'restored') => owner<{ table: string; add: string }[]>`
+      select relname as "table", format('alter table restored.%s add constraint %s %s', relname, conname, pg_get_constraintdef(c.oid)) as add
+      from pg_constraint c join pg_class r on r.oid = conrelid where contype = 'c' and connamespace = ${name}::regnamespace
+      union all
+      select tablename, replace(indexdef, format(' ON %s.', schemaname), ' ON restored.') from pg_indexes where schemaname = ${name}
+      order by 2`
+    const migrated = await defined('public')
+    expect(migrated.length).toBeGreaterThan(200)
+    const tables = new Set(migrated.map(({ table }) => `create table restored.${table} (like public.${table})`))
+    await owner.unsafe(['create schema restored', ...tables, ...migrated.map(({ add }) => add)].join(';'))
+    const restored = await defined('restored')
+    await owner`drop schema restored cascade`
+    expect([...restored]).toEqual([...migrated])
+  })
+
   test('can be migrated repeatedly, also by several processes at once', async () => {
     await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)])
     await denied(worker`select from keyrings`)
