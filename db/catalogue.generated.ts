@@ -709,7 +709,7 @@ export const MIGRATED: readonly Line[] = [
   ["constraint","passkeys_credential of passkeys","passkeys","b885105c5fb7"],
   ["constraint","passkeys_pkey of passkeys","passkeys","0ab946466171"],
   ["constraint","passkeys_project_id_user_id_users_project_id_id_fk of passkeys","passkeys","28689974cda0"],
-  ["constraint","pin_guesses_bounds of pin_guesses","pin_guesses","0f9d0debbe09"],
+  ["constraint","pin_guesses_bounds of pin_guesses","pin_guesses","cafcf2d95954"],
   ["constraint","pin_guesses_project_id_owner_id_pk of pin_guesses","pin_guesses","74047cdd102e"],
   ["constraint","pin_guesses_user_key of pin_guesses","pin_guesses","97ceefee4778"],
   ["constraint","policies_limits of policies","policies","9b4276fa5019"],

@@ -309,7 +309,7 @@ CREATE TABLE "pin_guesses" (
 	"lease" uuid,
 	"lease_until" timestamp (6) with time zone,
 	CONSTRAINT "pin_guesses_project_id_owner_id_pk" PRIMARY KEY("project_id","owner_id"),
-	CONSTRAINT "pin_guesses_bounds" CHECK ("pin_guesses"."fails" between 0 and 5 and "pin_guesses"."total" between 0 and 100)
+	CONSTRAINT "pin_guesses_bounds" CHECK (fails >= 0 and fails <= 5 and total >= 0 and total <= 100)
 );
 --> statement-breakpoint
 CREATE TABLE "policies" (
