@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type RowsWith, readImages } from '../../db/queries/custody/journal.ts'
+import { type RowsWith, readImages, writeMark } from '../../db/queries/custody/journal.ts'
 import { type Journal, openJournal } from '../../src/custody/journal/journal.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
@@ -131,4 +131,30 @@ test('audit rows that somebody has deleted from the table are named by `audit ve
       trouble: expect.stringMatching(/^the journal has the row wallet_created of .+Z, and it is gone$/),
     },
   ])
+})
+
+test('keys are opened again only on the database that was compared, and only then notes are shown', async () => {
+  await keep({ table: 'project_keys', where: { project_id: projectId } })
+  const { id, records: to } = await journal.reader.journalState()
+  const knows = (records: number) => sql`update vault_journals set records = ${records} where id = ${id}`
+  const marked = async () => (await sql`select records::int from vault_journals where id = ${id}`)[0]?.records
+  const opening = () => journal.reader.finishRecording().catch((error) => error.code)
+  const notes = () => journal.reader.recentNotes({ from: null }).catch((error) => error.code)
+  expect(await notes()).toBe('unavailable')
+  // Signed and not recorded.
+  await sql`insert into audit (project_id, at, actor, action, subject, details, mac) values
+    (${projectId}, now(), 'test', 'transaction_submitted', ${id}, ${sql.json({ transaction: id })}, '')`
+  await knows(to + 1)
+  expect((await journal.reader.unrecorded()).ids).toEqual([id])
+  expect(await notes()).toEqual({ notes: [], next: null })
+
+  await knows(to + 2)
+  expect(await opening()).toBe('unavailable')
+  expect([journal.lacking(), await marked()]).toEqual(['rows_of_notes', to + 2])
+  const [on] = await sql`select server from vault_journals where id = ${id}`
+  expect(await writeMark(custody.db, { id, from: to + 2, to, started: '1' })).toBe(false)
+  expect(await writeMark(custody.db, { id, from: to, to, started: on?.server })).toBe(false)
+
+  expect(await opening()).toBeUndefined()
+  expect([journal.lacking(), await marked()]).toEqual([null, to])
 })

@@ -247,21 +247,6 @@ export const readMark = async (db: Queryable, id: string): Promise<number | null
   return rows[0]?.records ?? null
 }
 
-/**
- * Marks that this database has the contents of a journal's first records.
- * @param mark.server when the server was started on which that was compared.
- */
-export const writeMark = async (
-  db: Queryable,
-  mark: { readonly id: string; readonly records: number; readonly server: string },
-): Promise<void> => {
-  const { id, ...compared } = mark
-  await db
-    .insert(vaultJournals)
-    .values(mark)
-    .onConflictDoUpdate({ target: vaultJournals.id, set: { ...compared, updatedAt: sql`now()`, retiredAt: null } })
-}
-
 const isInUse = isNull(vaultJournals.retiredAt)
 
 /** The journals that this database knows, but for retired ones. */
@@ -281,9 +266,23 @@ export const markRetired = async (db: Queryable, { id }: { readonly id: string }
 type Mark = { readonly id: string; readonly from: number; readonly to: number; readonly started: string }
 
 /**
- * The same, if the database still knows `from` records, on a server that was `started` then.
+ * Marks that this database has the contents of a journal's first records, if it still knows `from` of them, on a server that was
+ * `started` then. A journal that it does not know has 0.
  * @returns false if it is another database, in which nothing was changed.
  */
+export const writeMark = async (db: Queryable, { id, from, to, started }: Mark): Promise<boolean> => {
+  const { rows } = await db.execute(sql`
+    insert into ${vaultJournals} as t (id, records, server)
+    select ${id}::uuid, ${to}::bigint, ${started}::text where ${STARTED} = ${started}
+      and coalesce((select records from ${vaultJournals} where id = ${id}), 0) = ${from}
+    on conflict (id) do update set
+      records = excluded.records, server = excluded.server, updated_at = now(), retired_at = null
+      where t.records = ${from}
+    returning id`)
+  return rows.length === 1
+}
+
+/** The same where it was compared before. One small statement, or none that writes if there are no more records. */
 export const advanceMark = async (db: Db, { id, from, to, started }: Mark): Promise<boolean> => {
   const isSame = sql`id = ${id} and records = ${from} and ${STARTED} = ${started}`
   const { rows } =

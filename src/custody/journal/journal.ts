@@ -113,6 +113,11 @@ type Opened = Settings & { readonly file: JournalFile; readonly floors: Floors }
 const behind = (lacks: NonNullable<Lacking>): AppError =>
   new AppError('unavailable', LACKING_WORDS[lacks], { retryAfterSeconds: lacks === 'records' ? 5 : 1 })
 
+const anotherServer = (): AppError =>
+  new AppError('unavailable', 'Another database has taken the place of the one that was compared: try again.', {
+    retryAfterSeconds: 1,
+  })
+
 const notCompacted = ({ cause }: NotCompacted): AppError => {
   const why = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
   return new AppError('unavailable', `The journal could not be rewritten${why}, and is unchanged.`, { cause })
@@ -204,17 +209,21 @@ const createMarks = ({ db, file }: Opened) => {
     return (await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS })).length > 0 ? 'rows_of_notes' : null
   }
 
-  /** The database may have what was recorded last, although its mark is older: it is written later. */
+  /**
+   * The database may have what was recorded last, although its mark is older: it is written later.
+   * @throws unavailable if meanwhile another server has taken its place.
+   */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
     const expected = started === null ? records : known
-    // Before it is compared: another server that takes its place meanwhile is noticed the next time.
     const server = await readServer(db)
-    started = server.started
     const from = (await readMark(db, file.id)) ?? 0
-    lacks = await lacking(from, server.isKnown && from === expected && lacks === null)
-    if (lacks === null) await writeMark(db, { id: file.id, records, server: started })
-    known = lacks === null ? records : from
+    const found = await lacking(from, server.isKnown && from === expected && lacks === null)
+    const mark = { id: file.id, from, to: records, started: server.started }
+    if (found === null && !(await writeMark(db, mark))) throw anotherServer()
+    started = server.started
+    lacks = found
+    known = found === null ? records : from
   }
 
   /** Whether it is the database of before, by one small statement: then it has what was recorded since. */
@@ -226,9 +235,13 @@ const createMarks = ({ db, file }: Opened) => {
     return isKnown
   }
 
+  /** Comparing and opening keys again, one after the other. */
+  const turns = createQueue({ waitMaxMs: Number.POSITIVE_INFINITY })
+
   const compare = createBatcher({
     sizeMax: WAITING_MAX,
     run: async () => {
+      using _turn = await turns.enter()
       const askedAtMs = performance.now()
       const isDue = performance.now() - comparedAtMs > COMPARED_EVERY_MS
       if (lacks === null ? !(await isSame()) : isDue) {
@@ -247,10 +260,16 @@ const createMarks = ({ db, file }: Opened) => {
       if (performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
       if (lacks !== null) throw behind(lacks)
     },
-    finish: async (): Promise<void> => {
-      const records = file.records()
-      await writeMark(db, { id: file.id, records, server: started ?? '' })
-      known = records
+    /** Opens keys again, if it still is the database that was compared. @param of only if this was lacking. @throws unavailable */
+    finish: async (of: Lacking = lacks): Promise<void> => {
+      using _turn = await turns.enter()
+      if (lacks !== of) return
+      const to = file.records()
+      if (started === null || !(await writeMark(db, { id: file.id, from: known, to, started }))) {
+        await catchUp()
+        throw anotherServer()
+      }
+      known = to
       lacks = null
     },
   }

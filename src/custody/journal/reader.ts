@@ -44,7 +44,10 @@ export type JournalReader = {
   readonly finishRestore: () => Promise<{ readonly audit: number }>
   /** For APIs: what they must write anew before keys are opened again. */
   readonly unrecorded: () => Promise<Unrecorded>
-  /** The same as `journalNotes`, never from an earlier record than the first whose notes the database may lack. */
+  /**
+   * The same as `journalNotes`, never from an earlier record than the first whose notes the database may lack, and only while it
+   * lacks their rows: an API that somebody else controls would read what all projects have signed. @throws unavailable
+   */
   readonly recentNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
   /** Opens keys again, if only rows of notes were missing. */
   readonly finishRecording: () => Promise<void>
@@ -84,7 +87,7 @@ type Parts = {
   readonly marks: {
     readonly compare: () => Promise<void>
     readonly require: () => Promise<void>
-    readonly finish: () => Promise<void>
+    readonly finish: (of?: Lacking) => Promise<void>
     readonly lacking: () => Lacking
     readonly known: () => number
   }
@@ -175,14 +178,17 @@ export const createReader = ({ db, file, compact, marks }: Parts): JournalReader
       return { audit }
     },
     unrecorded: async () => {
+      await marks.compare()
       const lacking = marks.lacking()
       const state = { lacking, journal: file.id }
       if (lacking !== 'rows_of_notes') return { ...state, ids: [], others: [] }
       return { ...state, ids: await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS }), others: await listOthers() }
     },
-    recentNotes: async ({ from: first }) => notesFrom(Math.max(first ?? 0, await firstNote())),
-    finishRecording: async () => {
-      if (marks.lacking() === 'rows_of_notes') await marks.finish()
+    recentNotes: async ({ from: first }) => {
+      if (marks.lacking() !== 'rows_of_notes')
+        throw new AppError('unavailable', 'The vault shows its notes only while the database lacks rows of them.')
+      return notesFrom(Math.max(first ?? 0, await firstNote()))
     },
+    finishRecording: () => marks.finish('rows_of_notes'),
   }
 }
