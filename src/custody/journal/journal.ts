@@ -194,6 +194,19 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
   }
 }
 
+/** @param expected the mark with which a server that another vault has compared needs no comparison of the notes; null if none. */
+const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, expected: number | null) => {
+  const { started, isKnown } = await readServer(db)
+  const from = (await readMark(db, file.id)) ?? 0
+  const lacking = async (): Promise<Lacking> => {
+    // What was left out is not known any more.
+    if (from < file.first() || (await lacksAny(db, { file, from }))) return 'records'
+    if (isKnown && from === expected) return null
+    return (await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS })).length > 0 ? 'rows_of_notes' : null
+  }
+  return { started, from, lacks: await lacking() }
+}
+
 /** Compares the database with the journal, and marks in it what it has. */
 const createMarks = ({ db, file }: Opened) => {
   let known = 0
@@ -202,28 +215,19 @@ const createMarks = ({ db, file }: Opened) => {
   let comparedAtMs = Number.NEGATIVE_INFINITY
   let started: string | null = null
 
-  const lacking = async (from: number, isKnown: boolean): Promise<Lacking> => {
-    // What was left out is not known any more.
-    if (from < file.first() || (await lacksAny(db, { file, from }))) return 'records'
-    if (isKnown) return null
-    return (await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS })).length > 0 ? 'rows_of_notes' : null
-  }
-
   /**
    * The database may have what was recorded last, although its mark is older: it is written later.
    * @throws unavailable if meanwhile another server has taken its place.
    */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
-    const expected = started === null ? records : known
-    const server = await readServer(db)
-    const from = (await readMark(db, file.id)) ?? 0
-    const found = await lacking(from, server.isKnown && from === expected && lacks === null)
-    const mark = { id: file.id, from, to: records, started: server.started }
-    if (found === null && !(await writeMark(db, mark))) throw anotherServer()
-    started = server.started
-    lacks = found
-    known = found === null ? records : from
+    const expected = lacks !== null ? null : started === null ? records : known
+    const found = await compareAll({ db, file }, expected)
+    const mark = { id: file.id, from: found.from, to: records, started: found.started }
+    if (found.lacks === null && !(await writeMark(db, mark))) throw anotherServer()
+    started = found.started
+    lacks = found.lacks
+    known = lacks === null ? records : found.from
   }
 
   /** Whether it is the database of before, by one small statement: then it has what was recorded since. */
