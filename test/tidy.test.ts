@@ -440,6 +440,7 @@ describe('what no file may contain', () => {
       'src/custody/keys/sr25519.ts',
       'src/custody/timings.ts',
       'src/custody/typed-data.ts',
+      'src/http/gate.ts',
       'src/http/peer.ts',
       'src/tokens/name-uuid.ts',
     ])

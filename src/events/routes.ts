@@ -5,6 +5,7 @@ import { type Caller, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { noteWaiting } from '../http/gate.ts'
 import { describedAs } from '../http/schema.ts'
 import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
 import { shownEvents } from './shown.ts'
@@ -60,7 +61,11 @@ export const eventRoutes = (
     }
   }
 
-  const list = async (asked: ReturnType<typeof askedBy>): Promise<EventList> => {
+  const list = async ({
+    request,
+    ...asked
+  }: ReturnType<typeof askedBy> & Pick<Asking, 'request'>): Promise<EventList> => {
+    if (asked.waitMs > 0) noteWaiting(request)
     const leave = asked.waitMs === 0 ? () => {} : readers.enter(asked.projectId)
     try {
       const { rows, next } = await waitForEvents(ctx, asked)
@@ -83,7 +88,7 @@ export const eventRoutes = (
         query: ListEventsQuery,
         detail: { hide: true },
       })
-      .get('', ({ query, caller, request }) => list(askedBy({ query, caller, request })), {
+      .get('', ({ query, caller, request }) => list({ ...askedBy({ query, caller, request }), request }), {
         query: ListEventsQuery,
         response: { 200: EventList },
         ...detail(

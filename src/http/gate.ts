@@ -1,9 +1,11 @@
 // Refuses requests before anything is done for them, when those that are under way would keep them waiting for too long.
 //
 // How long is the number of requests under way times the recent time between two answers. But many requests also wait for what is
-// not ours (a slow node, a body, events), and these keep nobody else waiting. So it counts only while this process, its database
-// or its vault is late: while enough is under way, a probe asks both for very little, and so waits for the event loops, the
-// connections and the processors as everybody does.
+// not ours (a slow node, a body, events), and these keep nobody else waiting. So a request that waits for events or takes long is
+// not counted any more, and nothing is refused unless this process, its database or its vault is late: while enough is under way,
+// a probe asks both for very little, and so waits for the event loops, the connections and the processors as everybody does.
+//
+// Silence alone says nothing: where few ask, few are answered. Where nothing is answered any more, the probe is not either.
 
 import { AppError } from '../errors.ts'
 import { answerOf } from './failure.ts'
@@ -15,6 +17,8 @@ type Fetch = (request: Request) => Response | Promise<Response>
 const ALWAYS_MAX = 8
 /** With all that waits for events, nodes and slow clients. */
 const UNDER_WAY_MAX = 5_000
+/** A request that takes so many times longer than anybody should wait waits for something else. */
+const COUNTED_TIMES = 5
 const PROBED_EVERY_MS = 50
 /** A probe takes some milliseconds. */
 const LATE_MS = 50
@@ -33,7 +37,7 @@ type GateInput = {
   readonly onRefused: () => void
 }
 
-/** Whether the process is late. @param input.isNeeded whether to go on looking. */
+/** How late the process is. @param input.isNeeded whether to go on looking. */
 const watchLateness = ({ probe, isNeeded }: Pick<GateInput, 'probe'> & { readonly isNeeded: () => boolean }) => {
   let isLooking = false
   let begunAtMs: number | null = null
@@ -54,37 +58,59 @@ const watchLateness = ({ probe, isNeeded }: Pick<GateInput, 'probe'> & { readonl
       isLooking = true
       void look()
     },
-    isLate: (): boolean =>
-      isLooking && Math.max(tookMs, begunAtMs === null ? 0 : performance.now() - begunAtMs) > LATE_MS,
+    /** 0 unless it is late. */
+    lateMs: (): number => {
+      const ms = Math.max(tookMs, begunAtMs === null ? 0 : performance.now() - begunAtMs)
+      return isLooking && ms > LATE_MS ? ms : 0
+    },
   }
 }
+
+const leavers = new WeakMap<Request, () => void>()
+
+/** From now on it only waits for what is not ours, and keeps nobody else waiting. */
+export const noteWaiting = (request: Request): void => leavers.get(request)?.()
 
 /** Lets requests in to `fetch`, or answers 503 `busy`. */
 export const gated = (fetch: Fetch, { expectedWaitMaxMs, probe, onRefused }: GateInput): Fetch => {
   let underWay = 0
-  let endedAtMs = performance.now()
-  let betweenMs: number | null = null
-  const lateness = watchLateness({ probe, isNeeded: () => underWay >= ALWAYS_MAX })
+  /** When each of those that count began, the oldest first. */
+  const counted = new Map<Request, number>()
+  let endedAtMs = 0
+  /** It grows from 0, so that one answer alone says little. */
+  let betweenMs = 0
+
+  const areMany = (): boolean => {
+    const sinceMs = performance.now() - COUNTED_TIMES * expectedWaitMaxMs
+    for (const [request, begunAtMs] of counted) {
+      if (begunAtMs >= sinceMs) break
+      counted.delete(request)
+    }
+    return counted.size >= ALWAYS_MAX
+  }
+  const lateness = watchLateness({ probe, isNeeded: areMany })
 
   /** @returns null if there is room. */
   const expectedWaitMs = (): number | null => {
-    if (underWay < ALWAYS_MAX) return null
     if (underWay >= UNDER_WAY_MAX) return expectedWaitMaxMs
+    if (!areMany()) return null
     lateness.begin()
-    if (!lateness.isLate() || betweenMs === null) return null
-    // Where nothing is answered any more, that counts as well.
-    const waitMs = underWay * betweenMs + performance.now() - endedAtMs
-    return waitMs > expectedWaitMaxMs ? waitMs : null
+    const lateMs = lateness.lateMs()
+    const waitMs = counted.size * betweenMs + lateMs
+    return lateMs > 0 && waitMs > expectedWaitMaxMs ? waitMs : null
   }
 
-  const noteEnd = (): void => {
-    const nowMs = performance.now()
-    if (underWay >= ALWAYS_MAX && lateness.isLate()) {
-      const ms = nowMs - endedAtMs
-      betweenMs = betweenMs === null ? ms : betweenMs + (ms - betweenMs) * NEWEST_WEIGHT
-    }
-    endedAtMs = nowMs
+  const noteEnd = (request: Request): void => {
     underWay -= 1
+    const wereMany = areMany()
+    const begunAtMs = counted.get(request)
+    if (begunAtMs === undefined) return
+    counted.delete(request)
+    const nowMs = performance.now()
+    // Before it began, nothing was missing that it could have waited for.
+    if (wereMany && lateness.lateMs() > 0)
+      betweenMs += (nowMs - Math.max(endedAtMs, begunAtMs) - betweenMs) * NEWEST_WEIGHT
+    endedAtMs = nowMs
   }
 
   return async (request) => {
@@ -95,10 +121,12 @@ export const gated = (fetch: Fetch, { expectedWaitMaxMs, probe, onRefused }: Gat
       return refusal(request, waitMs)
     }
     underWay += 1
+    counted.set(request, performance.now())
+    leavers.set(request, () => counted.delete(request))
     try {
       return await fetch(request)
     } finally {
-      noteEnd()
+      noteEnd(request)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { gated } from '../../src/http/gate.ts'
+import { gated, noteWaiting } from '../../src/http/gate.ts'
 import { createQueue } from '../../src/queue.ts'
 import { until } from '../support/until.ts'
 
@@ -8,18 +8,20 @@ const ask = (path = '/wallets', method = 'GET') => new Request(`http://localhost
 const answer = () => Response.json({ done: true })
 
 /** Requests that wait until they are let go, and a probe that takes so long. */
-const crowded = (input: { readonly probeMs: number; readonly waiting: number }) => {
+const crowded = (input: { readonly probeMs: number; readonly waiting: number; readonly path?: string }) => {
   const { promise: open, resolve: letGo } = Promise.withResolvers<void>()
   let [begun, refused] = [0, 0]
   const fetch = gated(
     async (request) => {
       begun += 1
-      if (new URL(request.url).pathname === '/waits') await open
+      const { pathname } = new URL(request.url)
+      if (pathname === '/events') noteWaiting(request)
+      if (pathname === '/waits' || pathname === '/events') await open
       return answer()
     },
     { expectedWaitMaxMs: 1_000, probe: () => sleep(input.probeMs), onRefused: () => (refused += 1) },
   )
-  const waiting = Array.from({ length: input.waiting }, () => fetch(ask('/waits')))
+  const waiting = Array.from({ length: input.waiting }, () => fetch(ask(input.path ?? '/waits')))
   return { fetch, waiting, letGo, begun: () => begun, refused: () => refused }
 }
 
@@ -67,6 +69,30 @@ describe('a process that is late', () => {
     const { fetch, waiting, letGo } = crowded({ probeMs: 200, waiting: 7 })
     await sleep(300)
     expect((await fetch(ask())).status).toBe(200)
+    letGo()
+    await Promise.all(waiting)
+  })
+
+  test.each([
+    ['refuses all where nothing is answered any more', '/waits', 503],
+    ['does not count those that wait for events', '/events', 200],
+  ])('%s', async (_name, path, status) => {
+    const { fetch, waiting, letGo } = crowded({ probeMs: 2_000, waiting: 10, path })
+    await sleep(1_200)
+    expect((await fetch(ask())).status).toBe(status)
+    letGo()
+    await Promise.all(waiting)
+  })
+
+  test('refuses nobody while it is idle, however many wait for others, and for how long nobody was answered', async () => {
+    const { fetch, waiting, letGo, refused } = crowded({ probeMs: 60, waiting: 10 })
+    const asked = async () => (await fetch(ask())).status
+    for (let count = 0; count < 4; count += 1) {
+      await sleep(300)
+      expect(await asked()).toBe(200)
+    }
+    await sleep(1_200)
+    expect([await asked(), refused()]).toEqual([200, 0])
     letGo()
     await Promise.all(waiting)
   })
