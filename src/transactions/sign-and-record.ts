@@ -3,7 +3,8 @@
 // else waits for the lock. So when the vault takes long, the lock is given back, and the signature is waited for without it.
 //
 // What is signed then is not thrown away, and not signed again: it is recorded if our records still lead to exactly the same.
-// Otherwise another process was faster, nothing is recorded or sent, and the caller tries again.
+// Otherwise another process was faster; or our own was, by a restore from the vault's journal (restore/after-failover.ts), which has
+// what was signed from then on. So nobody is told any more that nothing was done.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Tx } from '../../db/client.ts'
@@ -12,8 +13,15 @@ import { AppError } from '../errors.ts'
 
 /** Well below the 8 s of db/client.ts, and so long that a vault which is well needs no second transaction. */
 const UNDER_LOCK_MAX_MS = 3_000
-/** Longer than any statement of the vault may take. */
-const LATE_MAX_MS = 35_000
+/** With the waits before and after it, mostly less than the minute after which the runtime closes the connection. */
+const LATE_MAX_MS = 15_000
+
+const unknown = (): AppError =>
+  new AppError(
+    'unavailable',
+    'The vault took long, and it is unknown whether this will be done: repeat it with its Idempotency-Key.',
+    { retryAfterSeconds: 1 },
+  )
 
 /** @returns null if it is not fulfilled by then. */
 const within = async <Value>(promise: Promise<Value>, ms: number): Promise<{ readonly value: Value } | null> => {
@@ -26,7 +34,8 @@ const within = async <Value>(promise: Promise<Value>, ms: number): Promise<{ rea
  * Decides, has it signed, and records it: all or nothing.
  * @param steps.plan locks the signer, and decides. The same records must lead to the same plan, in each field.
  * @param steps.sign asks the vault, once.
- * @throws unavailable if the vault gives no answer, and busy if something else was recorded while it signed.
+ * @param steps.recorded what a restore has recorded of it meanwhile.
+ * @throws unavailable if the vault gives no answer, or if something else was recorded while it signed.
  */
 export const signAndRecord = async <Plan, Signed, Result>(
   { db }: Pick<Ctx, 'db'>,
@@ -34,6 +43,7 @@ export const signAndRecord = async <Plan, Signed, Result>(
     readonly plan: (tx: Tx) => Promise<Plan>
     readonly sign: (plan: Plan) => Promise<Signed>
     readonly write: (tx: Tx, plan: Plan, signed: Signed) => Promise<Result>
+    readonly recorded?: (tx: Tx) => Promise<Result | null>
   },
 ): Promise<Result> => {
   const first = await db.transaction(async (tx) => {
@@ -47,14 +57,16 @@ export const signAndRecord = async <Plan, Signed, Result>(
   })
   if ('result' in first) return first.result
   const signed = await within(first.signing, LATE_MAX_MS)
-  if (signed === null) {
-    throw new AppError('unavailable', 'The vault took too long: nothing was sent. Try again in a few seconds.')
-  }
+  if (signed === null) throw unknown()
   return await db.transaction(async (tx) => {
-    const plan = await steps.plan(tx)
-    if (isDeepStrictEqual(plan, first.plan)) return await steps.write(tx, plan, signed.value)
-    throw new AppError('busy', 'The vault took long, and another transaction of this wallet was faster: try again.', {
-      retryAfterSeconds: 1,
+    // What was recorded meanwhile can make it refuse, for example for lack of funds.
+    const plan = await steps.plan(tx).catch((error: unknown) => {
+      if (error instanceof AppError) return null
+      throw error
     })
+    if (plan !== null && isDeepStrictEqual(plan, first.plan)) return await steps.write(tx, plan, signed.value)
+    const recorded = await steps.recorded?.(tx)
+    if (recorded === null || recorded === undefined) throw unknown()
+    return recorded
   })
 }

@@ -19,7 +19,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import { listLost } from '../../db/queries/restore.ts'
-import { type Held, lockSigner, readHeld, releaseReaped, type Signer } from '../../db/queries/transactions.ts'
+import {
+  type Held,
+  lockSigner,
+  readHeld,
+  releaseReaped,
+  type Signer,
+  transactionWithAttempts,
+} from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
@@ -74,7 +81,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       const traceparent = ctx.tracer.traceparent()
       const of = { ...input, signer, key, sending, submitted, deploymentId: randomUUID(), traceparent }
-      await signAndRecord(ctx, {
+      return await signAndRecord(ctx, {
         plan: (tx) => planUnderLock(tx, of),
         sign: (planned) => signPlanned(of, planned),
         write: async (tx, planned, signed) => {
@@ -85,9 +92,10 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
               ctx.metrics.transactions.accepted.inc({ network, kind: transaction.kind })
           })
           await input.remember?.(tx, submitted)
+          return submitted
         },
+        recorded: async (tx) => ((await transactionWithAttempts(tx, transactionId)) === null ? null : submitted),
       })
-      return submitted
     }),
   )
 }

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { type Hex, parseEther } from 'viem'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
+import { AppError } from '../../src/errors.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
+import { signAndRecord } from '../../src/transactions/sign-and-record.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -199,6 +202,20 @@ describe('a vault that takes long to sign', () => {
     expect((await sessions()).map(({ pid }) => pid)).toEqual(expect.arrayContaining(pids))
   })
 
+  test('answers what a restore has recorded of it meanwhile, even if it would now be refused', async () => {
+    let plans = 0
+    const steps = {
+      plan: async () => {
+        plans += 1
+        if (plans === 2) throw new AppError('balance_insufficient', 'It is spent.')
+        return plans
+      },
+      sign: () => sleep(3_200, 'signed'),
+      write: async () => 'written',
+    }
+    expect(await signAndRecord(service.ctx, { ...steps, recorded: async () => 'restored' })).toBe('restored')
+  })
+
   test('signs for nothing if another API was faster, and the same Idempotency-Key then sends it once', async () => {
     const { address, nonces } = await sender()
     const ctx = await createCtx({ config: readConfig(service.variables), process: 'test' })
@@ -225,7 +242,7 @@ describe('a vault that takes long to sign', () => {
     })
     await release()
     const answers = await Promise.all(first)
-    expect(answers.map(told)).toContainEqual({ status: 503, code: 'busy' })
+    expect(answers.map(told)).toContainEqual({ status: 503, code: 'unavailable' })
     expect((await nonces()).length).toBe(1)
     const again = [await send(0), await send(1)]
     for (const [index, answer] of answers.entries()) {
