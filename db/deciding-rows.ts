@@ -23,19 +23,51 @@ export type Writes = Map<string, { readonly table: PgTable; readonly key: Values
 
 const ENDED_MAX = 100_000
 
-/** Names of rows that this process has ended, or seen ended; the newest of them. */
-export type Ended = { readonly has: (name: string) => boolean; readonly add: (name: string) => void }
+/** Names of rows that this process has ended, or seen ended; the newest of each table. */
+export type Ended = {
+  readonly has: (name: string) => boolean
+  readonly add: (name: string) => void
+  /** The row admits somebody now. */
+  readonly admit: (name: string) => void
+  /** There is no such row. If it has admitted somebody before, it has ended. */
+  readonly miss: (name: string) => void
+}
+
+const addNewest = (names: Set<string>, name: string): void => {
+  names.delete(name)
+  names.add(name)
+  const [oldest] = names
+  if (names.size > ENDED_MAX && oldest !== undefined) names.delete(oldest)
+}
 
 export const createEnded = (): Ended => {
-  const names = new Set<string>()
+  // Refresh tokens and nonces end all the time: together with them, revocations would be forgotten.
+  const tables = new Map<string, Set<string>>()
+  const admitted = new Set<string>()
+  const namesOf = (name: string): Set<string> => {
+    const table = name.slice(0, name.indexOf(' '))
+    const names = tables.get(table) ?? new Set()
+    tables.set(table, names)
+    return names
+  }
+  const add = (name: string): void => addNewest(namesOf(name), name)
   return {
-    has: (name) => names.has(name),
-    add: (name) => {
-      names.add(name)
-      const [oldest] = names
-      if (names.size > ENDED_MAX && oldest !== undefined) names.delete(oldest)
+    has: (name) => namesOf(name).has(name),
+    add,
+    admit: (name) => addNewest(admitted, name),
+    miss: (name) => {
+      if (admitted.delete(name)) add(name)
     },
   }
+}
+
+/** Reads again what this process knows to have ended: the answer may be older than the end. */
+export const readUnlessEnded = async <Read>(
+  read: () => Promise<Read>,
+  hasEnded: (found: Read) => boolean,
+): Promise<Read> => {
+  const found = await read()
+  return hasEnded(found) ? read() : found
 }
 
 /** What `Ended` calls a row. @param key the values of its primary key. */
@@ -139,13 +171,18 @@ export const upsertRow = <Table extends PgTable>(
 
 type Found = {
   readonly where: SQL | undefined
-  /** Nothing makes it undone. This process remembers it, and refuses a row that was put back. */
-  readonly isFinal?: boolean
+  /**
+   * Nothing makes it undone, and this process remembers it. A row that was put back is refused where the write itself admits
+   * something `once`; what has only `ended` can be ended again.
+   */
+  readonly final?: 'once' | 'ended' | undefined
 }
 
-/** @throws NotWritten for a row that this process has ended before. */
-const endRow = (tx: Tx, name: string, refuse: () => NotWritten): void => {
-  if (tx.ended.has(name)) throw refuse()
+/** @throws NotWritten for a row that admitted something once, and that this process has ended before. */
+const endRow = (tx: Tx, table: PgTable, { row, final }: Pick<Found, 'final'> & { readonly row: Values }): void => {
+  if (final === undefined) return
+  const name = nameOf(table, row)
+  if (final === 'once' && tx.ended.has(name)) throw notWritten(table, row)
   tx.afterCommit(() => tx.ended.add(name))
 }
 
@@ -153,7 +190,7 @@ const endRow = (tx: Tx, name: string, refuse: () => NotWritten): void => {
 export const updateRows = <Table extends PgTable>(
   db: Db | Tx,
   table: Table,
-  { set, where, isFinal = false }: Found & { readonly set: PgUpdateSetSource<Table> },
+  { set, where, final }: Found & { readonly set: PgUpdateSetSource<Table> },
 ): Promise<readonly InferSelectModel<Table>[]> =>
   inTransaction(db, async (tx) => {
     // PostgreSQL alone knows what it computes: that has to be another value than before.
@@ -173,7 +210,7 @@ export const updateRows = <Table extends PgTable>(
     for (const row of rows) {
       expectRow(tx, table, set, row)
       if (isDeepStrictEqual(former.get(nameOf(table, row)), row)) throw notWritten(table, row)
-      if (isFinal) endRow(tx, nameOf(table, row), () => notWritten(table, row))
+      endRow(tx, table, { row, final })
     }
     return rows as InferSelectModel<Table>[]
   })
@@ -182,7 +219,7 @@ export const updateRows = <Table extends PgTable>(
 export const deleteRows = <Table extends PgTable>(
   db: Db | Tx,
   table: Table,
-  { where, isFinal = false }: Found,
+  { where, final }: Found,
 ): Promise<readonly InferSelectModel<Table>[]> =>
   inTransaction(db, async (tx) => {
     const [rows, [left]] = await Promise.all([
@@ -191,9 +228,8 @@ export const deleteRows = <Table extends PgTable>(
     ])
     if (left !== undefined) throw notWritten(table, left)
     for (const row of rows) {
-      const name = nameOf(table, row)
-      tx.writes.set(name, { table, key: keyOf(table, row), values: null })
-      if (isFinal) endRow(tx, name, () => notWritten(table, row))
+      tx.writes.set(nameOf(table, row), { table, key: keyOf(table, row), values: null })
+      endRow(tx, table, { row, final })
     }
     return rows as InferSelectModel<Table>[]
   })

@@ -56,6 +56,6 @@ export const findApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow |
 /** Revokes a key and erases its MAC. @returns the key, or null if it was revoked before. */
 export const revokeApiKey = async (tx: Tx, id: string): Promise<ApiKeyRow | null> => {
   const where = and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt))
-  const [row] = await updateRows(tx, apiKeys, { where, set: { revokedAt: sql`now()`, mac: null }, isFinal: true })
+  const [row] = await updateRows(tx, apiKeys, { where, set: { revokedAt: sql`now()`, mac: null }, final: 'ended' })
   return row ?? null
 }

@@ -30,7 +30,7 @@ export const insertIssuer = async (tx: Tx, row: Omit<IssuerRow, 'createdAt'>): P
 
 /** @returns the removed row; null if there was none. */
 export const deleteIssuer = async (tx: Tx, key: IssuerKey): Promise<IssuerRow | null> => {
-  const [row] = await deleteRows(tx, issuers, { where: named(key), isFinal: true })
+  const [row] = await deleteRows(tx, issuers, { where: named(key), final: 'ended' })
   return row ?? null
 }
 

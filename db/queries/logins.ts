@@ -30,7 +30,7 @@ export const findNonce = async (db: Db, { projectId, kind, nonce }: NonceKey): P
 
 /** Uses a nonce up. @returns null if it is unknown, used or expired. */
 export const useNonce = async (tx: Tx, key: NonceKey): Promise<NonceRow | null> => {
-  const [row] = await deleteRows(tx, nonces, { where: isLive(key), isFinal: true })
+  const [row] = await deleteRows(tx, nonces, { where: isLive(key), final: 'once' })
   return row ?? null
 }
 

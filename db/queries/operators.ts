@@ -69,8 +69,10 @@ export const findToken = async (
 }
 
 /** @returns false if it was deleted before: a link logs in only once. */
-export const deleteToken = async (db: Db | Tx, hash: Uint8Array): Promise<boolean> =>
-  (await deleteRows(db, operatorTokens, { where: eq(operatorTokens.hash, hash), isFinal: true })).length === 1
+export const deleteToken = async (db: Db | Tx, { kind, hash }: Pick<TokenRow, 'kind' | 'hash'>): Promise<boolean> => {
+  const where = and(eq(operatorTokens.hash, hash), eq(operatorTokens.kind, kind))
+  return (await deleteRows(db, operatorTokens, { where, final: kind === 'session' ? 'ended' : 'once' })).length === 1
+}
 
 export const insertOperatorPasskey = async (
   tx: Tx,

@@ -94,5 +94,5 @@ export const notePasskeyUse = async (
 }
 
 export const deletePasskey = async (tx: Tx, input: OfUser & Pick<PasskeyRow, 'id'>): Promise<void> => {
-  await deleteRows(tx, passkeys, { where: and(ofUser(input), eq(passkeys.id, input.id)), isFinal: true })
+  await deleteRows(tx, passkeys, { where: and(ofUser(input), eq(passkeys.id, input.id)), final: 'ended' })
 }

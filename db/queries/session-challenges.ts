@@ -79,7 +79,7 @@ export const takeSessionChallenge = async (tx: Tx, read: Pick<FullRow, 'id' | 'm
   const rows = await updateRows(tx, sessionChallenges, {
     set: { usedAt: sql`now()`, mac: null },
     where: and(isAsRead(read), isWaiting),
-    isFinal: true,
+    final: 'once',
   })
   return rows.length === 1
 }
@@ -93,6 +93,6 @@ export const endCompletedChallenges = async (
   await updateRows(tx, sessionChallenges, {
     set: { expiresAt: sql`now()`, mac: null },
     where: and(ofUser, isWaiting),
-    isFinal: true,
+    final: 'ended',
   })
 }

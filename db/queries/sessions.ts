@@ -54,7 +54,7 @@ const endRows = (db: Db | Tx, by: SessionEnd, where: SQL | undefined): Promise<r
   updateRows(db, sessions, {
     set: { endedAt: sql`now()`, endedBy: by, mac: null },
     where: and(where, isNotEnded),
-    isFinal: true,
+    final: 'ended',
   })
 
 type ToRefresh = {

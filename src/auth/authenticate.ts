@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { endedName } from '../../db/deciding-rows.ts'
+import { endedName, readUnlessEnded } from '../../db/deciding-rows.ts'
 import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../db/queries/api-keys.ts'
 import type { Project } from '../../db/queries/projects.ts'
 import { findLiveSessions } from '../../db/queries/sessions.ts'
@@ -46,9 +46,10 @@ const batchedLookup = <Row extends { readonly id: string }>({ db }: Pick<Ctx, 'd
     run: async (some: readonly string[]) => {
       // Often many requests carry the same key.
       const ids = [...new Set(some)]
-      const found = await find(ids)
-      // An answer may be older than the one that showed the end.
-      const rows = found.some(hasEnded) ? await find(ids) : found
+      const rows = await readUnlessEnded(
+        () => find(ids),
+        (found) => found.some(hasEnded),
+      )
       const live = new Set(rows.map(idOf))
       for (const id of ids) {
         const known = admitted.get(id)

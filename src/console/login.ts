@@ -53,7 +53,7 @@ export const logInByLink = async (
   await limitTries(ctx, client)
   return ctx.db.transaction(async (tx) => {
     const found = await readToken(ctx, tx, { kind: 'link', secret })
-    if (found === null || !(await deleteToken(tx, found.token.hash))) {
+    if (found === null || !(await deleteToken(tx, found.token))) {
       throw refused('link', 'This link was used, has expired, or is not complete. Ask for a new one.')
     }
     return beginSession(ctx, tx, { operatorName: found.operator.name, by: 'link' })

@@ -4,7 +4,8 @@
 // A form that changes something must come from our own page, and must have a token that is derived from its session.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Tx } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { endedName, readUnlessEnded } from '../../db/deciding-rows.ts'
 import { deleteToken, type FoundToken, findToken, insertToken, type OperatorFacts } from '../../db/queries/operators.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import type { OperatorTokenKind } from '../../db/words.ts'
@@ -29,17 +30,30 @@ export type Session = {
   readonly csrf: string
 }
 
-/** A token of an operator, if both rows are as a process with the identity key wrote them. */
+/**
+ * A token of an operator, if both rows are as a process with the identity key wrote them. A session that admitted somebody and is
+ * not there any more has ended, also by another process: if it is put back, it is refused.
+ */
 export const readToken = async (
   ctx: Pick<OperatingCtx, 'identity' | 'securityEvents'>,
-  db: Parameters<typeof findToken>[0],
+  db: Db | Tx,
   { kind, secret }: { readonly kind: OperatorTokenKind; readonly secret: string },
 ): Promise<FoundToken | null> => {
   if (!isSecret(secret)) return null
-  const found = await findToken(db, { kind, hash: hashOf(secret) })
-  if (found === null) return null
+  const hash = hashOf(secret)
+  const name = endedName('operator_tokens', [hash])
+  const find = () => findToken(db, { kind, hash })
+  const found = await readUnlessEnded(find, (read) => read !== null && db.ended.has(name))
+  if (found === null) {
+    if (kind === 'session') db.ended.miss(name)
+    return null
+  }
   const { token, operator } = found
-  if (operatorTokenMac(ctx.identity).holds(token)) return isOurOperator(ctx, operator) ? found : null
+  if (operatorTokenMac(ctx.identity).holds(token) && !db.ended.has(name)) {
+    if (!isOurOperator(ctx, operator)) return null
+    db.ended.admit(name)
+    return found
+  }
   reportForged(ctx, { table: 'operator_tokens', id: operator.name, projectId: null })
   return null
 }
@@ -100,7 +114,7 @@ export const beginSession = async (
 
 /** Ends a session. @returns the cookie that removes it from the browser. */
 export const endSession = async ({ db }: Pick<OperatingCtx, 'db'>, { hash }: Session): Promise<string> => {
-  await deleteToken(db, hash)
+  await deleteToken(db, { kind: 'session', hash })
   return `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}`
 }
 

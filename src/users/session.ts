@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
+import { endedName, readUnlessEnded } from '../../db/deciding-rows.ts'
 import {
   advanceSession,
   endReusedSession,
@@ -163,7 +164,10 @@ export const refreshToken = async (
   const { generation, retiredAt } = token
   const shown = { projectId, id, generation }
   for (let reads = 0; reads < READS_MAX; reads += 1) {
-    const found = await findSessionToRefresh(ctx.db, shown)
+    const found = await readUnlessEnded(
+      () => findSessionToRefresh(ctx.db, shown),
+      (read) => read !== null && [endedName(mac.table, [id]), usedToken(read.row)].some(ctx.db.ended.has),
+    )
     if (found === null || !isOurs(ctx, mac, found.row) || !isOurUser(ctx, found.user)) throw sessionEnded()
     const { row, user, now } = found
     if (ctx.db.ended.has(usedToken(row))) {

@@ -3,10 +3,13 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { Tx } from '../../db/client.ts'
+import { createEnded, endedName } from '../../db/deciding-rows.ts'
 import * as approvals from '../../db/queries/approvals.ts'
 import * as issuers from '../../db/queries/issuers.ts'
 import * as operators from '../../db/queries/operators.ts'
 import * as secretChanges from '../../db/queries/secret-changes.ts'
+import * as sessions from '../../db/queries/sessions.ts'
 import { isReferenceMissing } from '../../db/violated-constraint.ts'
 import { NotWritten } from '../../db/written.ts'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
@@ -14,9 +17,10 @@ import { rotateTokenKeys } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
 import { createConsoleCtx } from '../../src/console/context.ts'
 import { inviteOperator, removeOperator } from '../../src/console/operators.ts'
-import { beginSession, endSession } from '../../src/console/session.ts'
+import { beginSession, endSession, sessionOf } from '../../src/console/session.ts'
 import { hashOf } from '../../src/console/token.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
+import { refreshToken } from '../../src/users/session.ts'
 import { disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -33,6 +37,7 @@ afterTests(() => consoleCtx.close({ timeoutSeconds: 5 }))
 const { ctx, project, database } = service
 const { projectId } = project
 const { db } = ctx
+const { sql } = database
 const actor = 'operator'
 const PAGE = 'http://localhost:5173'
 const NOBODY = { authorization: undefined }
@@ -291,7 +296,7 @@ const OPERATORS: readonly Act[] = [
     writes: [['operator_tokens', 'delete']],
     prepare: async () => {
       const { secret } = await newOperator()
-      return () => ran(() => db.transaction((tx) => operators.deleteToken(tx, hashOf(secret))))
+      return () => ran(() => db.transaction((tx) => operators.deleteToken(tx, { kind: 'link', hash: hashOf(secret) })))
     },
   },
   {
@@ -511,8 +516,6 @@ const expectAll = (acts: readonly Act[]) => {
 }
 
 describe('a row that was ended and is put back, with its MAC, stays refused by the process that saw its end:', () => {
-  const { sql } = database
-
   test('an API key', async () => {
     const key = await newKey()
     const call = () => over(service.call('/webhooks', { headers: { authorization: `Bearer ${key.text}` } }))
@@ -530,6 +533,11 @@ describe('a row that was ended and is put back, with its MAC, stays refused by t
     expect(await callOther()).toBe('unauthorized')
     await sql`update api_keys set revoked_at = null where id = ${other.id}`
     expect(await callOther()).toBe('unauthorized')
+    for (const { id } of [key, other]) {
+      expect(await ran(() => revokeApiKey(ctx, { id, actor }))).toBe('done')
+      const [again] = await sql`select revoked_at is not null as is_revoked, mac from api_keys where id = ${id}`
+      expect(again).toEqual({ is_revoked: true, mac: null })
+    }
     await ctx.securityEvents.flush()
     const told =
       await sql`select subject from audit where action = 'row_forged' and subject in (${key.id}, ${other.id})`
@@ -543,6 +551,36 @@ describe('a row that was ended and is put back, with its MAC, stays refused by t
     await sql`update sessions set ended_at = null, ended_by = null, mac = ${row?.mac} where id = ${session.id}`
     expect(await people.reach(session)).toBe(401)
     expect(await over(people.refresh(session))).toBe('session_ended')
+    const ends = (tx: Tx) => sessions.endSession(tx, { session, by: 'operator' })
+    expect((await db.transaction(ends))?.id).toBe(session.id)
+  })
+
+  test('a session of the console, also one of an operator who was removed', async () => {
+    for (const isRemoved of [false, true]) {
+      const { name } = await newOperator()
+      const cookie = await consoleCtx.db.transaction((tx) =>
+        beginSession(consoleCtx, tx, { operatorName: name, by: 'link' }),
+      )
+      const find = () =>
+        sessionOf(consoleCtx, new Request('http://localhost/', { headers: { cookie: cookie.split(';')[0] ?? '' } }))
+      const session = await find()
+      expect(session?.operator.name).toBe(name)
+      const where = sql`operator_name = ${name} and kind = 'session'`
+      const [token] = await sql`select * from operator_tokens where ${where}`
+      const [operator] = await sql`select * from operators where name = ${name}`
+      if (isRemoved) {
+        await removeOperator(ctx, { name, actor })
+        expect(await find()).toBeNull()
+        await sql`insert into operators ${sql(operator as never)}`
+      } else if (session !== null) await endSession(consoleCtx, session)
+      await sql`insert into operator_tokens ${sql(token as never)}`
+      expect(await find()).toBeNull()
+      await consoleCtx.securityEvents.flush()
+      const told =
+        await sql`select details->>'table' as of from audit where action = 'row_forged' and subject = ${name}`
+      expect([...told]).toEqual([{ of: 'operator_tokens' }])
+      if (session !== null) expect(await ran(() => endSession(consoleCtx, session))).toBe('done')
+    }
   })
 
   test('a refresh token that was used', async () => {
@@ -568,6 +606,7 @@ describe('a row that was ended and is put back, with its MAC, stays refused by t
     await sql`insert into passkeys ${sql(passkey as never)}`
     const again = (await service.post('/users/login-with-discoverable-passkey', {}, FROM_PAGE)).json.publicKey
     expect(await login(5, again)).toBe('login_failed')
+    expect(await over(people.as(session)('/users/passkey/remove', { id }))).toBe('done')
   })
 
   test('the number of tries of a mailed code', async () => {
@@ -584,6 +623,44 @@ describe('a row that was ended and is put back, with its MAC, stays refused by t
       expect(await outcome()).toBe('internal')
     }
   })
+})
+
+test('what has ended is not forgotten for other rows that end often', () => {
+  const ended = createEnded()
+  ended.add(endedName('api_keys', ['revoked']))
+  for (let at = 0; at <= 100_000; at += 1) ended.add(endedName('refresh_tokens', ['id', at]))
+  const has = (table: string, key: readonly unknown[]) => ended.has(endedName(table, key))
+  expect([has('refresh_tokens', ['id', 0]), has('refresh_tokens', ['id', 1])]).toEqual([false, true])
+  expect(has('api_keys', ['revoked'])).toBe(true)
+})
+
+/** A context whose next answer of a prepared statement arrives when `act` is done. */
+const answeredAfter = (act: () => Promise<unknown>): typeof ctx => {
+  let isFirst = true
+  const prepared: typeof db.prepared = async (...statement) => {
+    const rows = await db.prepared<never>(...statement)
+    if (isFirst) {
+      isFirst = false
+      await act()
+    }
+    return rows
+  }
+  return { ...ctx, db: Object.assign(Object.create(db) as typeof db, { prepared }) }
+}
+
+test('an answer that is older than the end which this process saw is read again, and no row is called forged', async () => {
+  const [twice, out] = [await people.anonymous(), await people.anonymous()]
+  const refresh = (session: Session, after: () => Promise<unknown>) =>
+    refreshToken(answeredAfter(after), { projectId, sessionId: session.id, refreshToken: session.refresh_token })
+  let first: Answer | null = null
+  const second = await refresh(twice, async () => {
+    first = await people.refresh(twice)
+  })
+  expect(second.refreshToken).toBe((first as Answer | null)?.json.refresh_token)
+  await expect(refresh(out, () => people.as(out)('/users/logout'))).rejects.toMatchObject({ code: 'session_ended' })
+  await ctx.securityEvents.flush()
+  const told = await sql`select from audit where action = 'row_forged' and subject in (${twice.id}, ${out.id})`
+  expect(told.length).toBe(0)
 })
 
 describe('a database that undoes what was written is refused:', () => {
