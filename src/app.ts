@@ -3,7 +3,7 @@ import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
 import { approvalRoutes } from './approvals/routes.ts'
 import { type Allowance, createAllowance } from './auth/allowance.ts'
-import { corsHeaders, preflight } from './auth/origins.ts'
+import { corsHeaders, OPEN_CORS, openPreflight, preflight } from './auth/origins.ts'
 import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
 import { consentRoutes } from './consent/routes.ts'
@@ -104,7 +104,13 @@ export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } =
       // By default nothing is cached: answers contain private data, tokens or codes, and refusals may end soon.
       set.headers['cache-control'] = 'no-store'
       refuseOddHost(request)
-      await allowance.spend(request)
+      try {
+        await allowance.spend(request)
+      } catch (error) {
+        if (request.method === 'OPTIONS') return openPreflight()
+        Object.assign(set.headers, OPEN_CORS)
+        throw error
+      }
       if (request.method === 'OPTIONS') return preflight(ctx, request)
       Object.assign(set.headers, await corsHeaders(ctx, request.headers.get('origin')))
       return undefined

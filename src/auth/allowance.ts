@@ -21,20 +21,27 @@ const UNCOUNTED: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 
 export type Allowance = ReturnType<typeof createAllowance>
 
-/** Each process counts its own. @param input.tokenIn the header with the token; the console's is a cookie. */
+const BEARER = /^Bearer +(\S+) *$/i
+
+/** The bearer token, or else the whole header. A signature in base64 has many spellings, which all are one token. */
+const bearerIn = ({ headers }: Request): string => {
+  const header = headers.get('authorization') ?? ''
+  const token = BEARER.exec(header)?.[1] ?? header
+  const end = token.lastIndexOf('.') + 1
+  return end === 0 ? token : token.slice(0, end) + Buffer.from(token.slice(end), 'base64').toString('base64')
+}
+
+/** Each process counts its own. @param input.tokenIn reads the token of a request; the console's is in a cookie. */
 export const createAllowance = (
   config: Pick<Config, 'rateLimitPerSecond' | 'trustedProxies'>,
-  { tokenIn = 'authorization' }: { readonly tokenIn?: 'authorization' | 'cookie' } = {},
+  { tokenIn = bearerIn }: { readonly tokenIn?: (request: Request) => string } = {},
 ) => {
   const requests = requestRate(config)
   const accepted = new LRUCache<string, true>({ max: ACCEPTED_MAX })
   const spenders = new WeakMap<Request, string>()
 
   /** Headers differ in their project and issuer too, but whether a token is accepted is asked again for each request. */
-  const tokenOf = ({ headers }: Request): string =>
-    createHash('sha256')
-      .update(headers.get(tokenIn) ?? '')
-      .digest('base64')
+  const tokenOf = (request: Request): string => createHash('sha256').update(tokenIn(request)).digest('base64')
 
   return {
     /** @throws rate_limited */

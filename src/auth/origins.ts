@@ -52,6 +52,20 @@ export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promis
 /** What pages of any origin may read: hosted metadata, and the public keys of access tokens. */
 const PUBLIC_PATHS = /^\/(?:metadata\/|\.well-known\/jwks\.json$)/
 
+/** Lets a page of any origin read a refusal that comes before its origin is looked up. */
+export const OPEN_CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED_HEADERS }
+
+/** Asks no database, and is not kept: the request itself is checked. */
+export const openPreflight = (): Response =>
+  new Response(null, {
+    status: 204,
+    headers: {
+      ...OPEN_CORS,
+      'access-control-allow-methods': 'GET, POST',
+      'access-control-allow-headers': ALLOWED_HEADERS,
+    },
+  })
+
 const publicPreflight = (): Response =>
   new Response(null, {
     status: 204,

@@ -67,10 +67,10 @@ export const authentication = (
     name: 'authentication',
     admit: async ({ request, route }) => {
       const caller = await authenticate(request)
-      await allowance.accept(request)
       const origin = request.headers.get('origin')
       if (origin !== null) checkOrigin(ctx, { project: await requireProject(ctx, caller.projectId), origin })
       await requests.spend(rateKeyOf(caller), 1)
+      await allowance.accept(request)
       requireScope(caller, { method: request.method, route })
       return caller
     },

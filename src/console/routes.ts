@@ -38,6 +38,7 @@ import {
   requireOwnForm,
   requireOwnPage,
   type Session,
+  secretIn,
   sessionOf,
 } from './session.ts'
 
@@ -193,7 +194,7 @@ const loginRoutes = (ctx: ServedCtx) =>
 
 /** The console; it does not listen. Each failure is a page. */
 export const consoleRoutes = (given: ConsoleCtx): AnyElysia => {
-  const ctx = { ...given, allowance: createAllowance(given.config, { tokenIn: 'cookie' }) }
+  const ctx = { ...given, allowance: createAllowance(given.config, { tokenIn: secretIn }) }
   return (
     new Elysia({ normalize: false, handler: { standardHostname: false } })
       .onRequest(async ({ request, set }) => {

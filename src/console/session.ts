@@ -69,7 +69,8 @@ export const isOurOperator = (
   return false
 }
 
-const secretIn = (request: Request): string => {
+/** The secret in the cookie of a request, or ''. */
+export const secretIn = (request: Request): string => {
   const pairs = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
   return pairs.find((pair) => pair.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? ''
 }
