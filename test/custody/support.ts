@@ -199,6 +199,8 @@ type VaultChanges = {
   readonly keyLifetimeMs?: number
   readonly journal?: Journal
   readonly now?: () => Date
+  /** Its pool, if it has none of its own. */
+  readonly db?: Db
 }
 
 export type WalletInput = {
@@ -235,9 +237,10 @@ export const openCustody = async (
   const pools: Db[] = [api]
   const flushes: (() => Promise<void>)[] = []
   const another = async (changes: VaultChanges = {}) => {
-    const db = openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'custody-test' })
-    pools.push(db)
-    const rootKeys = { rootKey: await openKey(), ...changes }
+    const { db: shared, ...others } = changes
+    const db = shared ?? openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'custody-test' })
+    if (shared === undefined) pools.push(db)
+    const rootKeys = { rootKey: await openKey(), ...others }
     const parts = {
       db,
       ...rootKeys,
@@ -247,7 +250,7 @@ export const openCustody = async (
       limits: { ...LIMITS, ...limits },
       log: console,
       now: () => new Date(),
-      ...changes,
+      ...others,
     }
     const { flushRefusals, lookAtCatalogue: _, ...vault } = createVault(parts)
     flushes.push(flushRefusals)

@@ -30,7 +30,7 @@ const sign = ({ vault, wallet }: World, credentials: Credentials): Promise<strin
 const worldOf = async (controlMode: 'user' | 'developer'): Promise<World> => {
   const credentials = controlMode === 'user' ? pin : secret
   const wallet = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials })
-  return { vault: await custody.another(), wallet }
+  return { vault: await custody.another({ db: custody.db }), wallet }
 }
 
 const inPolicy = async (maxUses = 1) => {
@@ -167,7 +167,7 @@ const ACTS: readonly Act[] = [
     name: 'a delegate that is no more allowed',
     writes: [['delegate_lists', 'update']],
     prepare: async () => {
-      const vault = await custody.another()
+      const vault = await custody.another({ db: custody.db })
       const of = { projectId: await custody.project(SECRET), network: 'Ethereum', address: DELEGATE, actor: ACTOR }
       await vault.changeDelegates({ ...of, change: 'add' })
       return async () => {
@@ -327,7 +327,7 @@ describe('by a function of the same name', () => {
 })
 
 describe('by a false clock', () => {
-  const shifted = (ms: number) => custody.another({ now: () => new Date(Date.now() + ms) })
+  const shifted = (ms: number) => custody.another({ db: custody.db, now: () => new Date(Date.now() + ms) })
   const HOUR_MS = 3_600_000
 
   test.each([
