@@ -200,11 +200,12 @@ type Server = {
   readonly isKnown: boolean
 }
 
-/** The server that answers. */
-export const readServer = async (db: Queryable): Promise<Server> => {
+/** The server that answers; null while it still goes through its log: later it has more. */
+export const readServer = async (db: Queryable): Promise<Server | null> => {
   const { rows } = await db.execute<Server>(sql`
-    select ${STARTED} as started, exists (select from ${vaultJournals} where server = ${STARTED}) as "isKnown"`)
-  return rows[0] ?? { started: '', isKnown: false }
+    select ${STARTED} as started, exists (select from ${vaultJournals} where server = ${STARTED}) as "isKnown"
+    where not pg_is_in_recovery()`)
+  return rows[0] ?? null
 }
 
 const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'

@@ -196,7 +196,9 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
 
 /** @param expected the mark with which a server that another vault has compared needs no comparison of the notes; null if none. */
 const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, expected: number | null) => {
-  const { started, isKnown } = await readServer(db)
+  const server = await readServer(db)
+  if (server === null) throw anotherServer()
+  const { started, isKnown } = server
   const from = (await readMark(db, file.id)) ?? 0
   const lacking = async (): Promise<Lacking> => {
     // What was left out is not known any more.
@@ -215,18 +217,13 @@ const createMarks = ({ db, file }: Opened) => {
   let comparedAtMs = Number.NEGATIVE_INFINITY
   let started: string | null = null
 
-  /**
-   * The database may have what was recorded last, although its mark is older: it is written later.
-   * @throws unavailable if meanwhile another server has taken its place.
-   */
+  /** The database may have what was recorded last, although its mark is older: it is written later. @throws unavailable */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
     const expected = lacks !== null ? null : started === null ? records : known
     const found = await compareAll({ db, file }, expected)
-    const mark = { id: file.id, from: found.from, to: records, started: found.started }
-    if (found.lacks === null && !(await writeMark(db, mark))) throw anotherServer()
-    started = found.started
-    lacks = found.lacks
+    if (found.lacks === null && !(await writeMark(db, { ...found, id: file.id, to: records }))) throw anotherServer()
+    ;({ started, lacks } = found)
     known = lacks === null ? records : found.from
   }
 
@@ -257,7 +254,12 @@ const createMarks = ({ db, file }: Opened) => {
   })
 
   return {
-    compare: () => compare(undefined),
+    /** If it fails, another server may answer next: nothing is believed any more. */
+    compare: () =>
+      compare(undefined).catch((error: unknown) => {
+        heardAtMs = Number.NEGATIVE_INFINITY
+        throw error
+      }),
     lacking: () => lacks,
     known: () => known,
     require: async (): Promise<void> => {
