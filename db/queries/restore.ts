@@ -58,18 +58,28 @@ export const knownIds = async (db: Queryable, ids: readonly string[]): Promise<R
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Whether a transaction that is not final lacks an attempt. */
+/**
+ * Whether a transaction that is not final lacks an attempt, and has sent none from its rung on. What was sent is not replaced: it
+ * may be mined.
+ */
 export const lacksAttempt = async (
   tx: Tx,
-  of: { readonly id: string; readonly network: string; readonly hash: string },
+  of: { readonly id: string; readonly network: string; readonly hash: string; readonly firstRung: number },
 ): Promise<boolean> => {
-  const { id, network, hash } = of
+  const { id, network, hash, firstRung } = of
+  const isObstacle = sql`(other.network = ${network} and other.hash = ${hash})
+    or (other.kind = 'rung' and other.rung >= ${firstRung} and other.broadcast_at is not null)`
   const [row] = await tx
     .select({ id: transactions.id })
     .from(transactions)
-    .leftJoin(attempts, and(eq(attempts.network, network), eq(attempts.hash, hash)))
-    .where(and(eq(transactions.id, id), eq(transactions.final, false), sql`${attempts.hash} is null`))
-    .for('update', { of: transactions })
+    .where(
+      and(
+        eq(transactions.id, id),
+        eq(transactions.final, false),
+        sql`not exists (select from public.attempts other where other.transaction_id = ${id} and (${isObstacle}))`,
+      ),
+    )
+    .for('update')
   return row !== undefined
 }
 

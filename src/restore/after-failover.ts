@@ -5,9 +5,10 @@
 // Several APIs may do it at once, and any may end in the middle: a row that is there stays as it is, and the signer's row is locked
 // while it is decided what has a nonce.
 //
-// The notes of all journals are needed, because the last one that was signed for a nonce counts. If a vault cannot be reached, the
-// rows of the others are restored, but keys stay closed while something is missing of which no note was found: it may be in the
-// journal of that vault, and its request would be done again.
+// The notes of all journals are needed, because the last one that was signed for a nonce counts. If something is missing of which no
+// note was found, it may be in the journal of a vault that cannot be reached. Then nothing is written and keys stay closed: an
+// earlier transaction, which had failed, would take its nonce. What a vault signed that lacks nothing was not lost: it has just
+// compared the database, and shows no notes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
@@ -44,34 +45,35 @@ const askEach = async (vaults: readonly Vault[]) => {
   })
 }
 
-/** Writes anew what the vaults' notes have and the database lacks, and lets them open keys again. */
-const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Vault[]): Promise<void> => {
+/**
+ * Writes anew what the vaults' notes have and the database lacks, and lets them open keys again.
+ * @returns what is missing and perhaps in a journal that was not read: then nothing was written.
+ */
+const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Vault[]): Promise<readonly string[]> => {
   const reached = await askEach(vaults)
-  const states = reached.map(({ state }) => state)
-  const isWaiting = states.some(({ lacking }) => lacking === 'rows_of_notes')
   // If records are missing, too, an operator restores all.
-  if (!isWaiting || states.some(({ lacking }) => lacking === 'records')) return
-  const notes = await readNotes(reached, ({ vault }, input) => vault.recentNotes(input))
-  const { skipped, ...restored } = await restoreNoted(ctx, notes)
+  if (reached.some(({ state }) => state.lacking === 'records')) return []
+  const waiting = reached.filter(({ state }) => state.lacking === 'rows_of_notes')
+  const notes = await readNotes(waiting, ({ vault }, input) => vault.recentNotes(input))
+  const states = reached.map(({ state }) => state)
   const missing = perhapsElsewhere(states, new Set(notes.flatMap(idsOf)))
-  ctx.log.warn({ ...restored, skipped, missing }, 'restored what the last failover may have lost')
-  if (missing.length > 0) {
-    ctx.log.error(
-      { missing },
-      'not all vaults can be reached: start them, or run "cli journal retire" for those that are gone',
-    )
-    return
-  }
-  for (const { vault } of reached) await vault.finishRecording()
+  if (waiting.length === 0 || missing.length > 0) return missing
+  const restored = await restoreNoted(ctx, notes)
+  ctx.log.warn(restored, 'restored what the last failover may have lost')
+  for (const { vault } of waiting) await vault.finishRecording()
+  return []
 }
 
 /** Opens a connection to each vault, as each has a journal of its own. */
-const withEachVault = async (ctx: FailoverCtx, work: (vaults: readonly Vault[]) => Promise<void>): Promise<void> => {
+const withEachVault = async <Result>(
+  ctx: FailoverCtx,
+  work: (vaults: readonly Vault[]) => Promise<Result>,
+): Promise<Result> => {
   const vaults = ctx.config.vaultSockets.map((socket) =>
     openVaults({ config: { ...ctx.config, vaultSockets: [socket] }, process: 'failover' }),
   )
   try {
-    await work(vaults)
+    return await work(vaults)
   } finally {
     for (const vault of vaults) vault.close()
   }
@@ -80,10 +82,19 @@ const withEachVault = async (ctx: FailoverCtx, work: (vaults: readonly Vault[]) 
 /** Looks every second whether a vault waits for rows. @returns a function that stops it. */
 export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
   const stopping = new AbortController()
+  let reported = ''
   const look = async (): Promise<void> => {
     // Calls go to the vaults in turn.
     if ((await ctx.vault.unrecorded()).lacking !== 'rows_of_notes') return
-    await withEachVault(ctx, (vaults) => restoreAfterFailover(ctx, vaults))
+    const missing = await withEachVault(ctx, (vaults) => restoreAfterFailover(ctx, vaults))
+    const isNew = missing.join() !== reported
+    reported = missing.join()
+    if (isNew && missing.length > 0) {
+      ctx.log.error(
+        { missing },
+        'not all vaults can be reached: start them, or run "cli journal retire" for those that are gone',
+      )
+    }
   }
   const looking = (async () => {
     while (!stopping.signal.aborted) {

@@ -172,9 +172,10 @@ const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promi
   ctx.db.transaction(async (tx) => {
     const { rows, answer } = about
     if (rows.kind === 'sped_up') {
-      const { network, ladder } = rows
+      const { network, ladder, firstRung } = rows
       const { id } = ladder
-      if (!(await lacksAttempt(tx, { id, network, hash: attempts[0]?.hash ?? '' }))) return { id, was: 'recorded' }
+      if (!(await lacksAttempt(tx, { id, network, firstRung, hash: attempts[0]?.hash ?? '' })))
+        return { id, was: 'recorded' }
       await recordSpedUp(ctx, tx, rows, attempts)
       return { id, was: 'restored' }
     }
