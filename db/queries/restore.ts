@@ -1,6 +1,6 @@
 // What `cli restore` asks of the tables that are not custody's.
 
-import { and, eq, gt, isNull, lt, sql } from 'drizzle-orm'
+import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, lostTransactions, networks, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -130,13 +130,21 @@ export const networksWithWallets = async (db: Queryable): Promise<readonly Netwo
 
 type Lost = Omit<typeof lostTransactions.$inferInsert, 'releasedAt'>
 
+const ROWS_A_STATEMENT = 500
+
 /** Keeps what the chain has of a wallet and the database lacks. */
 export const keepLost = async (db: Queryable, rows: readonly Lost[]): Promise<void> => {
-  if (rows.length > 0)
-    await db
-      .insert(lostTransactions)
-      .values([...rows])
-      .onConflictDoNothing()
+  for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
+    const page = rows.slice(start, start + ROWS_A_STATEMENT)
+    await db.insert(lostTransactions).values(page).onConflictDoNothing()
+  }
+}
+
+/** The wallets with lost transactions that were not released. */
+export const walletsWithLost = async (db: Queryable): Promise<readonly string[]> => {
+  const { walletId, releasedAt } = lostTransactions
+  const rows = await db.selectDistinct({ walletId }).from(lostTransactions).where(isNull(releasedAt))
+  return rows.map((row) => row.walletId)
 }
 
 /** From now on, for a day, equal transactions of the wallet are refused. Deletes those of earlier releases. */
@@ -146,9 +154,14 @@ export const releaseLost = async (db: Queryable, walletId: string): Promise<void
   await db.update(lostTransactions).set({ releasedAt: sql`now()` }).where(ofWallet)
 }
 
-/** What a wallet had done that was lost, if it was released within the last day. */
+/** What a wallet had done that was lost, unless it was released more than a day ago. */
 export const listLost = (db: Queryable, walletId: string): Promise<readonly Pick<Lost, 'hash' | 'callText'>[]> =>
   db
     .select({ hash: lostTransactions.hash, callText: lostTransactions.callText })
     .from(lostTransactions)
-    .where(and(eq(lostTransactions.walletId, walletId), gt(lostTransactions.releasedAt, sql`now() - interval '1 day'`)))
+    .where(
+      and(
+        eq(lostTransactions.walletId, walletId),
+        or(isNull(lostTransactions.releasedAt), gt(lostTransactions.releasedAt, sql`now() - interval '1 day'`)),
+      ),
+    )

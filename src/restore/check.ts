@@ -15,6 +15,7 @@ import {
   networksWithWallets,
   releaseLost,
   walletsAmong,
+  walletsWithLost,
 } from '../../db/queries/restore.ts'
 import { findWalletById, type WalletRow } from '../../db/queries/wallets.ts'
 import { CURSOR_PURPOSES, type Network } from '../../db/words.ts'
@@ -141,16 +142,16 @@ export const checkRestored = async (
     read.push(checked.read)
   }
   const unread = await unreadAmong(ctx, read)
-  await keepLost(
-    ctx.db,
-    unknown.map(({ wallet: walletId, hash, callText }) => ({ walletId, hash, callText })),
-  )
   const frozen: string[] = []
   for (const walletId of new Set(unknown.map(({ wallet }) => wallet))) {
     const count = unknown.filter(({ wallet }) => wallet === walletId).length
     const reason = `${REASON}: the chain has ${count} of its transactions since the backup, which the database does not have`
     if (await freeze(ctx, { target: { scope: 'wallet', walletId }, reason, actor: input.actor })) frozen.push(walletId)
   }
+  await keepLost(
+    ctx.db,
+    unknown.map(({ wallet: walletId, hash, callText }) => ({ walletId, hash, callText })),
+  )
   return { unknown, frozen, read, unread }
 }
 
@@ -174,9 +175,12 @@ export const releaseChecked = async (
   { actor }: { readonly actor: string },
 ): Promise<readonly string[]> => {
   const released: string[] = []
-  const ours = (await listFreezes(ctx.db)).filter(({ reason }) => reason.startsWith(REASON))
+  const frozen = (await listFreezes(ctx.db)).filter(({ reason }) => reason.startsWith(REASON))
+  const ours = new Set(frozen.map(({ walletId }) => walletId))
+  // A wallet with lost transactions may have been frozen before, or be unfrozen already.
+  const walletIds = new Set([...ours, ...(await walletsWithLost(ctx.db))])
   const waits = new Map<Network, Promise<void>>()
-  for (const { walletId } of ours) {
+  for (const walletId of walletIds) {
     const wallet = walletId === null ? null : await findWalletById(ctx.db, walletId)
     if (wallet === null) continue
     const chain = ctx.chains.withNode(wallet.network)
@@ -185,7 +189,7 @@ export const releaseChecked = async (
     await wait
     const target = { scope: 'wallet', walletId: wallet.id } as const
     await releaseLost(ctx.db, wallet.id)
-    if (await unfreeze(ctx, { target, reason: REASON, actor })) released.push(wallet.id)
+    if (ours.has(wallet.id) && (await unfreeze(ctx, { target, reason: REASON, actor }))) released.push(wallet.id)
   }
   return released
 }
