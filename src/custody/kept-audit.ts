@@ -58,7 +58,8 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
   /** Rows of another server, which took the place of this one, may never have reached it: a journal knows better. */
   const forgetOthers = async (absent: ReadonlySet<string>): Promise<boolean> => {
     if (server !== null && absent.size === 0) return false
-    const { started: now } = await readServer(db)
+    // A server that recovers says nothing yet.
+    const now = (await readServer(db))?.started ?? server
     const isOther = server !== null && server !== now
     server = now
     if (isOther) for (const mac of absent) kept.delete(mac)
