@@ -257,12 +257,12 @@ describe('a rotation at the same time as other changes', () => {
     const changed = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()
     // A change of the PIN has read version 1 and is about to commit; the rotation still has the earlier bytes.
-    const [before] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
+    const [before] = await sql`select sealed, salt, version from user_keys where owner_id = 'changing'`
     await custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
-    const [after] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
-    await sql`update user_keys set sealed = ${before?.sealed}, salt = ${before?.salt} where owner_id = 'changing'`
+    const [after] = await sql`select sealed, salt, version from user_keys where owner_id = 'changing'`
+    await sql`update user_keys set ${sql(before ?? {})} where owner_id = 'changing'`
     const change = sql.begin(async (tx) => {
-      await tx`update user_keys set sealed = ${after?.sealed}, salt = ${after?.salt} where owner_id = 'changing'`
+      await tx`update user_keys set ${sql(after ?? {})} where owner_id = 'changing'`
       changed.resolve()
       await release.promise
     })
