@@ -119,8 +119,14 @@ const seedByHand = async (modes: readonly Mode[], ...credentialKeys: readonly Ui
 const bothByHand = async () =>
   seedByHand(MODES, (await byHand('developer')).credentialKey, (await byHand('user')).credentialKey)
 
+/** The number of the changes of a credential. */
+const numberOf = async (table: 'user_keys' | 'developer_keys') => {
+  const [row] = await sql`select version from ${sql(table)}`
+  return ['version', String(row?.version)]
+}
+
 const userKey = async (projectKey: Uint8Array) => {
-  const where = { purpose: 'user key', row: OWNER }
+  const where = { purpose: 'user key', row: OWNER, bound: await numberOf('user_keys') }
   const inner = open(projectKey, await bytesFrom(sql`select sealed from user_keys`), where)
   const salt = await bytesFrom(sql`select salt from user_keys`)
   const stretched = await hashRaw(PIN, { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32, salt })
@@ -128,7 +134,7 @@ const userKey = async (projectKey: Uint8Array) => {
 }
 
 const developerKey = async (projectKey: Uint8Array, secret = SECRET) => {
-  const where = { purpose: 'developer key', row: wallet.projectId }
+  const where = { purpose: 'developer key', row: wallet.projectId, bound: await numberOf('developer_keys') }
   const inner = open(projectKey, await bytesFrom(sql`select sealed from developer_keys`), where)
   const key = createHmac('sha256', secret).update(fields('developer key', wallet.projectId)).digest()
   return open(key, inner.subarray(32), where)
@@ -297,15 +303,17 @@ describe('the tables', () => {
 
   test('do not open with another PIN, even for a thief who has the root key', async () => {
     const { projectKey } = await byHand('user')
+    const bound = await numberOf('user_keys')
     const inner = open(projectKey, await bytesFrom(sql`select sealed from user_keys`), {
       purpose: 'user key',
       row: OWNER,
+      bound,
     })
     const salt = await bytesFrom(sql`select salt from user_keys`)
     for (const pin of ['846202', '000000', '']) {
       const stretched = await hashRaw(pin, { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32, salt })
       const key = derive(stretched, 'user key', wallet.projectId, OWNER)
-      expect(() => open(key, inner, { purpose: 'user key', row: OWNER })).toThrow()
+      expect(() => open(key, inner, { purpose: 'user key', row: OWNER, bound })).toThrow()
     }
   })
 
