@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
-import { startPostgres } from '../../devnet/postgres.ts'
+import { type PostgresOptions, startPostgres } from '../../devnet/postgres.ts'
 import { startTestPostgres } from './postgres.ts'
 
 const POLL_MS = 20
@@ -46,11 +46,14 @@ export const askAfresh = async <Answer>(ask: () => Promise<Answer>): Promise<Ans
   }
 }
 
+/** Settings of a server whose log can be decoded: its changes are read in the order of their commits. */
+export const LOGICAL = { wal_level: 'logical' } as const
+
 /** A server with durable settings: what was committed survives. */
-export const startMortalPostgres = async () => {
+export const startMortalPostgres = async (settings: PostgresOptions['settings'] = {}) => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-mortal-'))
-  const options = { dataDirectory: join(folder, 'postgres'), durable: true }
-  let starting = startTestPostgres(options.dataDirectory, { durable: true })
+  const options = { dataDirectory: join(folder, 'postgres'), durable: true, settings }
+  let starting = startTestPostgres(options.dataDirectory, options)
   const { url, port } = await starting
   let ended = Promise.withResolvers<void>()
   let isAlive = true

@@ -2,7 +2,7 @@
 
 import type { Sql } from 'postgres'
 import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
-import { eventTroubles, noteStatuses, statusTroubles } from '../events/troubles.ts'
+import { eventTroubles, noteStatuses } from '../events/troubles.ts'
 import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
 /**
@@ -165,7 +165,7 @@ export const createAccount = async (ground: Ground) => {
   const { service, sql, signers } = ground
   /** The transactions of the set-up. */
   const known = new Set((await readRows(sql)).map(({ id }) => id))
-  await noteStatuses(sql)
+  const statusTroubles = await noteStatuses(sql)
 
   return async (fresh: readonly Intent[]): Promise<readonly string[]> => {
     const mined = await ground.scan()
@@ -185,7 +185,7 @@ export const createAccount = async (ground: Ground) => {
       ...troubles,
       ...(await ground.troublesOfBalances()),
       ...(await eventTroubles({ db: service.ctx.db, sql })),
-      ...(await statusTroubles(sql)),
+      ...(await statusTroubles()),
       ...rows
         .filter(({ id, kind }) => kind !== 'deployment' && !known.has(id))
         .map(({ id }) => `${id} is nobody's intent`),

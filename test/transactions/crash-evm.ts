@@ -5,7 +5,7 @@ import { type Address, getAddress, type Hex, parseAbi, toHex } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { startMortalPostgres } from '../support/mortal-postgres.ts'
+import { LOGICAL, startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { Blocks, Ground, Intent, Mined, Signer } from './crash-ground.ts'
@@ -126,7 +126,7 @@ const effectOf = (
 export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
   await deployCanonicalContracts(chain.rpcUrl)
-  const server = await startMortalPostgres()
+  const server = await startMortalPostgres(LOGICAL)
   const database = await createDatabaseOn(server.url)
   const service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database })
   const token = await chain.deploy('MultiToken', ['', fundedAccount(0).address])

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Metadata, TypeRegistry } from '@polkadot/types'
 import { blake2AsHex, decodeAddress, encodeAddress, xxhashAsHex } from '@polkadot/util-crypto'
 import { accountKey } from '../../devnet/substrate-account.ts'
-import { startMortalPostgres } from '../support/mortal-postgres.ts'
+import { LOGICAL, startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
@@ -166,7 +166,7 @@ export const startSubstrateGround = async ({
   readonly mints: boolean
 }): Promise<Ground> => {
   const chain = await startSubstrateChain(network)
-  const server = await startMortalPostgres()
+  const server = await startMortalPostgres(LOGICAL)
   const database = await createDatabaseOn(server.url)
   const service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database })
   const sql = server.connect()
