@@ -10,10 +10,10 @@ import { AppError } from './errors.ts'
 const WAITING_MAX = 2_000
 const WAIT_MAX_MS = 45_000
 const BATCHED_MAX = 10_000
-/** Who would probably wait longer than this is refused at once: callers have given up by then, and repeat what waits already. */
+/** A request that would probably wait longer is refused at once: by then its caller has given up, and sends it again. */
 const EXPECTED_WAIT_MAX_MS = 5_000
-/** How much the newest turn counts in the recent time of a turn. */
-const NEWEST_WEIGHT = 1 / 8
+/** The usual time of a turn is the median of so many: a few that stall do not count, and five slow ones in a row do. */
+const RECENT_TURNS = 9
 
 const busy = (waitMs = 0): AppError =>
   new AppError('busy', 'Too many requests are waiting for the same thing: try again.', {
@@ -46,15 +46,21 @@ export const createQueue = (limits: Limits = {}): Queue => {
   const { atOnce = 1, waitingMax = WAITING_MAX, waitMaxMs = WAIT_MAX_MS } = limits
   const { expectedWaitMaxMs = Number.isFinite(waitMaxMs) ? EXPECTED_WAIT_MAX_MS : waitMaxMs } = limits
   const waiting = new Set<() => void>()
-  /** The recent time of a turn: an exponentially weighted mean. */
-  let usualMs: number | null = null
+  /** How long the last turns took. */
+  const recentMs: number[] = []
+  let usualMs = 0
   let running = 0
   /** Of the turns that run. */
   let sumOfBegunAtMs = 0
 
-  /** How long those take that wait already. While turns take longer than usual, their present age counts. */
-  const expectedWaitMs = (nowMs: number): number =>
-    (waiting.size * Math.max(usualMs ?? 0, nowMs - sumOfBegunAtMs / running)) / atOnce
+  const learn = (turnMs: number): void => {
+    recentMs.push(turnMs)
+    if (recentMs.length > RECENT_TURNS) recentMs.shift()
+    usualMs = recentMs.toSorted((a, b) => a - b)[recentMs.length >> 1] ?? 0
+  }
+
+  /** How long the running turns have taken, and those will take that wait already. */
+  const expectedWaitMs = (nowMs: number): number => nowMs - sumOfBegunAtMs / running + (waiting.size * usualMs) / atOnce
 
   const takeTurn = (): Disposable => {
     const begunAtMs = performance.now()
@@ -66,8 +72,7 @@ export const createQueue = (limits: Limits = {}): Queue => {
       over = true
       running -= 1
       sumOfBegunAtMs -= begunAtMs
-      const turnMs = performance.now() - begunAtMs
-      usualMs = usualMs === null ? turnMs : usualMs + (turnMs - usualMs) * NEWEST_WEIGHT
+      learn(performance.now() - begunAtMs)
       const [next] = waiting
       next?.()
     }

@@ -114,6 +114,38 @@ describe('a queue whose turns take long', () => {
     expect(await waiting).toBe('waited')
   })
 
+  test('refuses nobody of a burst because one of many quick turns took long', async () => {
+    const queue = createQueue({ expectedWaitMaxMs: 5 * TURN_MS })
+    for (let turn = 0; turn < 5; turn++) await run(queue, () => sleep(1))
+    await run(queue, () => sleep(10 * TURN_MS))
+    const running = await queue.enter()
+    const burst = Array.from({ length: 15 }, () => run(queue, async () => {}))
+    running[Symbol.dispose]()
+    expect(await tally(burst)).toEqual({ resolved: 15 })
+  })
+
+  test('counts the running turn once, not for each that waits', async () => {
+    const queue = createQueue({ expectedWaitMaxMs: 20 * TURN_MS })
+    const running = await queue.enter()
+    const burst = Array.from({ length: 10 }, () => run(queue, async () => {}))
+    await sleep(3 * TURN_MS)
+    burst.push(...Array.from({ length: 10 }, () => run(queue, async () => {})))
+    running[Symbol.dispose]()
+    expect(await tally(burst)).toEqual({ resolved: 20 })
+  })
+
+  test('refuses requests again after a few turns, once most of the turns take long', async () => {
+    const queue = createQueue({ expectedWaitMaxMs: 2.5 * TURN_MS })
+    for (let turn = 0; turn < 9; turn++) await run(queue, async () => {})
+    for (let turn = 0; turn < 5; turn++) await run(queue, () => sleep(TURN_MS))
+    const running = await queue.enter()
+    const burst = Array.from({ length: 6 }, () => run(queue, async () => {}))
+    running[Symbol.dispose]()
+    const { resolved = 0, busy = 0 } = await tally(burst)
+    expect(resolved + busy).toBe(6)
+    expect(busy).toBeGreaterThanOrEqual(2)
+  })
+
   test('refuses nobody if those who wait have no limit', async () => {
     const { queue, running } = await slowQueue({ waitMaxMs: Number.POSITIVE_INFINITY })
     const others = Array.from({ length: 500 }, () => run(queue, async () => {}))
