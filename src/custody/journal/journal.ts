@@ -11,8 +11,8 @@
 // within a second, or at the start: it knows fewer records than were marked, and lacks what the next ones contain. Then no key is
 // opened and none is made, until `cli restore` has inserted the records.
 //
-// If it has the records and is on another server, or has another mark, it may lack what the API wrote last. So what vaults have
-// signed and made is compared with the API's tables too. If these lack anything, no key is opened until an API has written it anew
+// If it has the records and is on another server, or has another mark than the running vault wrote, it may lack what the API wrote
+// last. So what vaults have signed and made is compared with the API's tables too. If these lack anything, no key is opened until an API has written it anew
 // from the notes (src/restore/after-failover.ts).
 
 import { clearInterval, setInterval } from 'node:timers'
@@ -194,8 +194,8 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
   }
 }
 
-/** @param expected the mark with which a server that another vault has compared needs no comparison of the notes; null if none. */
-const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, expected: number | null) => {
+/** @param isExpected whether a mark is one with which a server that a vault has compared needs no comparison of the notes. */
+const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, isExpected: (mark: number) => boolean) => {
   const server = await readServer(db)
   if (server === null) throw anotherServer()
   const { started, isKnown } = server
@@ -203,7 +203,7 @@ const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, expected: n
   const lacking = async (): Promise<Lacking> => {
     // What was left out is not known any more.
     if (from < file.first() || (await lacksAny(db, { file, from }))) return 'records'
-    if (isKnown && from === expected) return null
+    if (isKnown && isExpected(from)) return null
     return (await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS })).length > 0 ? 'rows_of_notes' : null
   }
   return { started, from, lacks: await lacking() }
@@ -220,8 +220,8 @@ const createMarks = ({ db, file }: Opened) => {
   /** The database may have what was recorded last, although its mark is older: it is written later. @throws unavailable */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
-    const expected = lacks !== null ? null : started === null ? records : known
-    const found = await compareAll({ db, file }, expected)
+    // A vault that was killed had not marked its last records: at the start an earlier mark is no sign of another database.
+    const found = await compareAll({ db, file }, (mark) => lacks === null && (started === null || mark === known))
     if (found.lacks === null && !(await writeMark(db, { ...found, id: file.id, to: records }))) throw anotherServer()
     ;({ started, lacks } = found)
     known = lacks === null ? records : found.from
