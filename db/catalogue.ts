@@ -3,15 +3,19 @@
 import { MIGRATED } from './catalogue.generated.ts'
 import type { Queryable } from './client.ts'
 import { ACCESS, PROCESS_ROLES } from './grants.ts'
+import { MEANING } from './meaning.ts'
 import { type CatalogueObject, readCatalogue } from './queries/catalogue.ts'
 
-/** What a vault reads or writes. */
-const TABLES_OF_VAULT = new Set(ACCESS.filter(({ rights }) => rights.vault !== undefined).map(({ table }) => table))
+const tablesWhere = (holds: (rights: string) => boolean): ReadonlySet<string> =>
+  new Set(ACCESS.flatMap(({ table, rights: { vault } }) => (vault !== undefined && holds(vault) ? [table] : [])))
+
+const READ_BY_VAULT = tablesWhere(() => true)
+const WRITTEN_BY_VAULT = tablesWhere((rights) => /insert|update|delete/.test(rights))
 
 const nameOf = ({ kind, name }: Pick<CatalogueObject, 'kind' | 'name'>): string => `${kind} ${name}`
 
-/** A function without its arguments. */
-const wordOf = (name: string): string => name.replace(/\(.*/, '')
+/** A function without its arguments; those of pg_catalog are found before those of public. */
+const wordOf = (name: string): string => name.replace(/^pg_catalog\.|\(.*/g, '')
 
 const functions = new Set(MIGRATED.flatMap(([kind, name]) => (kind === 'function' ? [wordOf(name)] : [])))
 
@@ -22,11 +26,19 @@ export type Difference = {
   readonly concernsVault: boolean
 }
 
-/** What belongs to no table is in reach of each statement, but for the functions of the job queue and of the operators' views. */
-const isVaults = ({ name, table }: Pick<CatalogueObject, 'name' | 'table'>): boolean =>
-  table === null ? !/^(?:graphile_worker|strongroom_views)\./.test(name) : TABLES_OF_VAULT.has(table)
+/** They act only on statements that write. A function that belongs to a table is called by its triggers alone. */
+const ACTS_ON_WRITES = ['trigger', 'function', 'constraint']
 
-/** Of these a later version may have others than an earlier vault knows, and they only refuse rows. */
+/** Each process sets these for its own connections, and what its connection has in the end is compared, too. */
+const isOverruled = (name: string): boolean => Object.keys(MEANING).some((setting) => name.startsWith(`${setting}=`))
+
+/** An object without a table is in reach of each statement, except the functions of the job queue and of the operators' views. */
+const isVaults = ({ kind, name, table }: Pick<CatalogueObject, 'kind' | 'name' | 'table'>): boolean => {
+  if (table !== null) return (ACTS_ON_WRITES.includes(kind) ? WRITTEN_BY_VAULT : READ_BY_VAULT).has(table)
+  return kind === 'setting' ? !isOverruled(name) : !/^(?:graphile_worker|strongroom_views)\./.test(name)
+}
+
+/** A later version may have other ones than an earlier vault knows, and they only refuse rows. */
 const REFUSES_ROWS = ['constraint', 'index']
 
 type Line = (typeof MIGRATED)[number]
@@ -34,7 +46,7 @@ type Line = (typeof MIGRATED)[number]
 const unlike = (line: Line, object: CatalogueObject | undefined): Difference[] => {
   const [kind, name, table, digest] = line
   const what = `the ${nameOf({ kind, name })}`
-  const concernsVault = isVaults({ name, table })
+  const concernsVault = isVaults({ kind, name, table })
   if (object === undefined) return [{ found: `${what} is gone`, concernsVault }]
   if (object.digest === digest) return []
   const onlyRefuses = REFUSES_ROWS.includes(kind) && !object.intervenes
@@ -43,7 +55,7 @@ const unlike = (line: Line, object: CatalogueObject | undefined): Difference[] =
 
 /**
  * The differences that count. An operator's own schemas, tables, columns, indexes, checks, functions and extensions do not, unless
- * they take part in our statements.
+ * they take part in the service's statements.
  */
 const compare = (found: readonly CatalogueObject[]): readonly Difference[] => {
   const objects = new Map(found.map((each) => [nameOf(each), each]))
@@ -62,7 +74,7 @@ const compare = (found: readonly CatalogueObject[]): readonly Difference[] => {
   return [
     ...differences,
     ...others.map((object) => ({
-      found: `the ${nameOf(object)} is none of this service's`,
+      found: `the ${nameOf(object)} is not in the migrations`,
       concernsVault: isVaults(object),
     })),
   ]

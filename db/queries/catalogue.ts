@@ -1,10 +1,10 @@
 // What the catalogue of the database has that decides what a statement reads, writes or computes. One statement reads it all; every
 // role may. Objects of the system have an oid below 16384 (FirstNormalObjectId).
 //
-// Two questions: are our own objects those that the migrations make (their definitions are in catalogue.generated.ts), and does
-// anything else take part in our statements? Names are looked up in pg_catalog and public alone (client.ts), so of functions and
-// operators only those there count, and of these only what a call of ours could choose: all its types are of the system or ours.
-// What an extension made in C is no code of the database's owner, who may install extensions of their own.
+// Two questions: are the service's objects those that the migrations make (their definitions are in catalogue.generated.ts), and
+// does anything else take part in the service's statements? Names are looked up in pg_catalog and public alone (client.ts), so only
+// functions and operators of these schemas count, and only those that a call of the service could choose: all their types are of the
+// system or the service. Functions in C that belong to an extension do not count: operators may install extensions.
 
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
@@ -66,6 +66,16 @@ const session = sql.join(
 
 const FIRST_NORMAL = sql.raw('16384')
 
+/**
+ * The functions that PostgreSQL 15 to 18 themselves define in SQL (pg_proc.dat); all others are in C. A superuser can replace these,
+ * too, by functions in another language.
+ */
+const SYSTEM_IN_SQL = sql.raw(
+  `879, 880, 1176, 1215, 1216, 1285, 1290, 1296, 1298, 1305, 1306, 1307, 1309, 1310, 1311, 1348, 1384, 1386, 1426, 1481, 1544, 1708,
+  1710, 1741, 1810, 1811, 1812, 1848, 1993, 2003, 2004, 2042, 2043, 2044, 2059, 2074, 2325, 2546, 2547, 2548, 2549, 2550, 2631, 2932,
+  3050, 3935, 3936, 5023, 6183, 6184`,
+)
+
 /** What the objects are judged by. */
 const GIVEN = sql`
 schemas as (
@@ -73,9 +83,11 @@ schemas as (
 ), relations as (
   select c.*, case nspname when 'public' then '' else nspname || '.' end || relname as name from pg_class c join schemas s on s.oid = c.relnamespace
 ), foreign_code as (
-  select p.oid from pg_proc p where p.oid >= ${FIRST_NORMAL} and not (
-    p.prolang = (select oid from pg_language where lanname = 'c')
-    and exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'))
+  select p.oid from pg_proc p join pg_language l on l.oid = prolang where case
+    when p.oid < ${FIRST_NORMAL} then lanname not in ('internal', 'c') and pronamespace = 'pg_catalog'::regnamespace
+      and p.oid not in (${SYSTEM_IN_SQL}) and current_setting('server_version_num')::int < 190000
+    else not (lanname = 'c'
+      and exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')) end
 ), known_types as (
   select t.oid from pg_type t where t.oid < ${FIRST_NORMAL} or t.typtype = 'd' or t.typrelid in (select oid from relations)
   union
@@ -91,6 +103,9 @@ schemas as (
         join pg_amproc a on a.amprocfamily = o.opcfamily where o.oid = d.refobjid and a.amproc in (select oid from foreign_code)))
 )`
 
+/** A trigger that PostgreSQL itself made; the mark "internal" alone can be set by hand. */
+const OF_FOREIGN_KEY = sql`(tgisinternal and tgconstraint <> 0 and tgfoid < ${FIRST_NORMAL})`
+
 /** The objects of tables, functions and operators: kind, name, table, definition, and whether it intervenes. */
 const OBJECTS = sql`
 select 'table', name, name,
@@ -100,7 +115,7 @@ from relations where relkind in ('r', 'p', 'v', 'm', 'f')
 union all
 select 'column', format('%s of %s', attname, name), name,
   format('%s %s %s %s %s %s', format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated,
-    (select collname from pg_collation where pg_collation.oid = attcollation), pg_get_expr(adbin, adrelid)),
+    nullif(attcollation, 0)::regcollation, pg_get_expr(adbin, adrelid)),
   attgenerated <> '' or coalesce((('pg_attrdef'::regclass)::oid, d.oid) in (select classid, objid from intervening), false)
 from relations r join pg_attribute a on a.attrelid = r.oid and attnum > 0 and not attisdropped
 left join pg_attrdef d on d.adrelid = r.oid and d.adnum = attnum
@@ -119,10 +134,10 @@ where indisunique or (('pg_class'::regclass)::oid, i.oid) in (select classid, ob
 union all
 select 'trigger', format('%s on %s', tgname, name), name,
   format('%s %s', pg_get_triggerdef(t.oid), tgenabled), true
-from relations r join pg_trigger t on t.tgrelid = r.oid where not tgisinternal
+from relations r join pg_trigger t on t.tgrelid = r.oid where not ${OF_FOREIGN_KEY}
 union all
 select 'trigger', format('of a foreign key on %s', name), name, null, true
-from relations r join pg_trigger t on t.tgrelid = r.oid where tgisinternal and tgenabled <> 'O' group by name
+from relations r join pg_trigger t on t.tgrelid = r.oid where ${OF_FOREIGN_KEY} and tgenabled <> 'O' group by name
 union all
 select 'rule', format('%s on %s', rulename, name), name, format('%s %s', pg_get_ruledef(w.oid), ev_enabled), true
 from relations r join pg_rewrite w on w.ev_class = r.oid where relkind <> 'v' or rulename <> '_RETURN'
@@ -137,11 +152,12 @@ select 'table', format('pg_catalog.%s', relname), null, null, true from pg_class
 where relnamespace = 'pg_catalog'::regnamespace and oid >= ${FIRST_NORMAL} and relname in (select relname from relations)
 union all
 select 'function', format('%s(%s)', case nspname when 'public' then '' else nspname || '.' end || proname,
-    pg_get_function_identity_arguments(p.oid)), null,
+    pg_get_function_identity_arguments(p.oid)),
+  (select min(r.name) from pg_trigger t join relations r on r.oid = tgrelid where tgfoid = p.oid having count(distinct r.name) = 1),
   format('%s %s %s %s %s %s %s %s', prosrc, (select lanname from pg_language l where l.oid = prolang), prosecdef,
     provolatile, proisstrict, proconfig, format_type(prorettype, null), prosupport),
-  (nspname = 'pg_catalog' or nspname = 'public' and proname in (
-      select f.proname from pg_proc f where f.oid < ${FIRST_NORMAL} and f.pronamespace = 'pg_catalog'::regnamespace))
+  nspname in ('pg_catalog', 'public') and proname in (
+      select f.proname from pg_proc f where f.oid < ${FIRST_NORMAL} and f.pronamespace = 'pg_catalog'::regnamespace)
     and p.oid in (select oid from foreign_code)
     and not exists (select from unnest(proargtypes) t(oid) where t.oid not in (select oid from known_types))
 from pg_proc p join pg_namespace n on n.oid = pronamespace

@@ -24,8 +24,12 @@ await asOwner(`
 /** One of the vault's methods that do nothing meanwhile; it needs no node. */
 const makeProject = () => createProject(service.ctx, { name: 'Another', actor: 'operator' })
 
-const refuseChange = (await asOwner(`select pg_get_functiondef('public.refuse_change'::regproc) as definition`))[0]
-  ?.definition
+const definitionOf = async (name: string): Promise<string> =>
+  (await asOwner(`select pg_get_functiondef('public.${name}'::regproc) as definition`))[0]?.definition
+const [refuseChange, keepHoldings] = [await definitionOf('refuse_change'), await definitionOf('keep_holdings')]
+
+/** As PostgreSQL 18 defines it. */
+const NOW = `create or replace function pg_catalog.now() returns timestamptz language internal stable strict parallel safe as 'now'`
 
 const role = `role strongroom_test_vault in database ${database.name}`
 
@@ -36,9 +40,15 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   'a trigger': {
     plant: 'create trigger ev before update on pin_guesses for each row execute function ev.row()',
     undo: 'drop trigger ev on pin_guesses',
-    found: "the trigger ev on pin_guesses is none of this service's",
+    found: 'the trigger ev on pin_guesses is not in the migrations',
   },
-  'a trigger of ours that is off': {
+  'a trigger that is said to be internal': {
+    plant: `create trigger ev_internal after update on pin_guesses for each row execute function ev.row();
+      update pg_trigger set tgisinternal = true where tgname = 'ev_internal'`,
+    undo: `update pg_trigger set tgisinternal = false where tgname = 'ev_internal'; drop trigger ev_internal on pin_guesses`,
+    found: 'the trigger ev_internal on pin_guesses is not in the migrations',
+  },
+  'a trigger of the migrations that is off': {
     plant: 'alter table audit disable trigger append_only',
     undo: 'alter table audit enable trigger append_only',
     found: 'the trigger append_only on audit is not as the migrations make it',
@@ -46,17 +56,17 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   'foreign keys that are off': {
     plant: 'alter table used_approvals disable trigger all',
     undo: 'alter table used_approvals enable trigger all',
-    found: "the trigger of a foreign key on used_approvals is none of this service's",
+    found: 'the trigger of a foreign key on used_approvals is not in the migrations',
   },
   'a rule': {
     plant: 'create rule ev as on update to policies do instead nothing',
     undo: 'drop rule ev on policies',
-    found: "the rule ev on policies is none of this service's",
+    found: 'the rule ev on policies is not in the migrations',
   },
   'a policy': {
     plant: 'create policy ev on audit using (true)',
     undo: 'drop policy ev on audit',
-    found: "the policy ev on audit is none of this service's",
+    found: 'the policy ev on audit is not in the migrations',
   },
   'row-level security': {
     plant: 'alter table delegate_lists enable row level security',
@@ -71,7 +81,7 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   'a table whose rows are added': {
     plant: 'create table ev.more () inherits (public.used_approvals)',
     undo: 'drop table ev.more',
-    found: "the inheritance ev.more from used_approvals is none of this service's",
+    found: 'the inheritance ev.more from used_approvals is not in the migrations',
   },
   'another default': {
     plant: 'alter table owner_locks alter policies_only set default true',
@@ -81,7 +91,7 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   'a column that calls a function': {
     plant: 'alter table freeze_lists add column ev text default ev.word()',
     undo: 'alter table freeze_lists drop column ev',
-    found: "the column ev of freeze_lists is none of this service's",
+    found: 'the column ev of freeze_lists is not in the migrations',
   },
   'a check that is gone': {
     plant: 'alter table policies rename constraint policies_limits to other',
@@ -91,24 +101,24 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   'a check that calls a function': {
     plant: 'alter table policies add constraint ev check (ev.yes(id))',
     undo: 'alter table policies drop constraint ev',
-    found: "the constraint ev of policies is none of this service's",
+    found: 'the constraint ev of policies is not in the migrations',
   },
   'an index that calls a function': {
     plant: 'create index ev_index on wallet_keys (ev.yes(wallet_id))',
     undo: 'drop index ev_index',
-    found: "the index ev_index of wallet_keys is none of this service's",
+    found: 'the index ev_index of wallet_keys is not in the migrations',
   },
   'a function with more exact types': {
     plant: `create function to_jsonb(pin_guesses) returns jsonb language sql as $$ select '{}'::jsonb $$`,
     undo: 'drop function to_jsonb(pin_guesses)',
-    found: "the function to_jsonb(pin_guesses) is none of this service's",
+    found: 'the function to_jsonb(pin_guesses) is not in the migrations',
   },
-  'a function of our name': {
+  'a function with a name of the migrations': {
     plant: `create function strongroom_drop_archived(text, text) returns int language sql as 'select 0'`,
     undo: 'drop function strongroom_drop_archived(text, text)',
-    found: "the function strongroom_drop_archived(text, text) is none of this service's",
+    found: 'the function strongroom_drop_archived(text, text) is not in the migrations',
   },
-  'a function of ours that does something else': {
+  'a function of the migrations that does something else': {
     plant: `create or replace function refuse_change() returns trigger language plpgsql as 'begin return null; end'`,
     undo: refuseChange,
     found: 'the function refuse_change() is not as the migrations make it',
@@ -116,32 +126,48 @@ const PLANTED: Readonly<Record<string, Planted>> = {
   'a function among those of the system': {
     plant: `create function pg_catalog.now(text) returns timestamptz language sql as 'select null::timestamptz'`,
     undo: 'drop function pg_catalog.now(text)',
-    found: "the function pg_catalog.now(text) is none of this service's",
+    found: 'the function pg_catalog.now(text) is not in the migrations',
+  },
+  'a function of the system that does something else': {
+    plant: `create or replace function pg_catalog.now() returns timestamptz language sql stable strict parallel safe
+      as $$ select '2001-01-01'::timestamptz $$`,
+    undo: NOW,
+    found: 'the function pg_catalog.now() is not in the migrations',
+  },
+  'a function with a name of the migrations among those of the system': {
+    plant: `create function pg_catalog.strongroom_drop_archived(text, text) returns int language sql as 'select 0'`,
+    undo: 'drop function pg_catalog.strongroom_drop_archived(text, text)',
+    found: 'the function pg_catalog.strongroom_drop_archived(text, text) is not in the migrations',
   },
   'an operator': {
     plant: 'create operator public.->> (leftarg = jsonb, rightarg = jsonb, function = ev.arrow)',
     undo: 'drop operator public.->> (jsonb, jsonb)',
-    found: "the operator ->>(jsonb,jsonb) is none of this service's",
+    found: 'the operator ->>(jsonb,jsonb) is not in the migrations',
   },
   'a cast': {
     plant: 'create cast (pin_guesses as json) with function ev.json(pin_guesses)',
     undo: 'drop cast (pin_guesses as json)',
-    found: "the cast from pin_guesses to json is none of this service's",
+    found: 'the cast from pin_guesses to json is not in the migrations',
   },
   'something that runs at each login': {
     plant: 'create event trigger ev on login execute function ev.login()',
     undo: 'drop event trigger ev',
-    found: "the event trigger ev is none of this service's",
+    found: 'the event trigger ev is not in the migrations',
   },
   'a setting of the role': {
-    plant: `alter ${role} set search_path = ev, pg_catalog, public`,
-    undo: `alter ${role} reset search_path`,
-    found: "the setting search_path=ev, pg_catalog, public of strongroom_test_vault is none of this service's",
+    plant: `alter ${role} set default_table_access_method = 'heap'`,
+    undo: `alter ${role} reset default_table_access_method`,
+    found: 'the setting default_table_access_method=heap of strongroom_test_vault is not in the migrations',
+  },
+  'another collation': {
+    plant: `create collation public."default" from "C"; alter table vault_journals alter server type text collate public."default"`,
+    undo: `alter table vault_journals alter server type text; drop collation public."default"`,
+    found: 'the column server of vault_journals is not as the migrations make it',
   },
   'a setting of the database': {
     plant: `alter database ${database.name} set strongroom.drops_archived = 'yes'`,
     undo: `alter database ${database.name} reset strongroom.drops_archived`,
-    found: "the setting strongroom.drops_archived=yes of the database is none of this service's",
+    found: 'the setting strongroom.drops_archived=yes of the database is not in the migrations',
   },
 }
 
@@ -202,13 +228,47 @@ test('rows of the audit that row-level security would hide are no rows that are 
       exitCode: 1,
       lines: [
         'CHANGED: the table audit is not as the migrations make it.',
-        "CHANGED: the policy seen on audit is none of this service's.",
+        'CHANGED: the policy seen on audit is not in the migrations.',
         expect.stringContaining('Nothing else could be checked: '),
         'The audit does not hold.',
       ],
     })
   } finally {
     await asOwner('drop policy seen on audit; alter table audit disable row level security')
+  }
+})
+
+/** What is named, and stops no vault. */
+const NAMED = {
+  'a setting that each connection overrules': {
+    plant: `alter ${role} set search_path = ev, pg_catalog, public`,
+    undo: `alter ${role} reset search_path`,
+    found: 'the setting search_path=ev, pg_catalog, public of strongroom_test_vault is not in the migrations',
+  },
+  'a trigger on a table that no vault writes': {
+    plant: 'create trigger ev after update on transactions for each row execute function ev.row()',
+    undo: 'drop trigger ev on transactions',
+    found: 'the trigger ev on transactions is not in the migrations',
+  },
+  'another trigger function of such a table': {
+    plant: `create or replace function keep_holdings() returns trigger language plpgsql as 'begin return null; end'`,
+    undo: keepHoldings,
+    found: 'the function keep_holdings() is not as the migrations make it',
+  },
+} satisfies Record<string, Planted>
+
+describe('doctor names, and no vault stops for,', () => {
+  for (const [name, { plant, undo, found }] of Object.entries(NAMED)) {
+    test(name, async () => {
+      await asOwner(plant)
+      try {
+        expect(await catalogueDifferences(service.ctx.db)).toEqual([{ found, concernsVault: false }])
+        await service.lookAtCatalogue()
+        await makeProject()
+      } finally {
+        await asOwner(undo)
+      }
+    })
   }
 })
 
@@ -219,6 +279,7 @@ test('what an operator may have of their own is no difference', async () => {
     create table public.notes (id int primary key, at timestamptz default now());
     create view public.wallet_numbers as select count(*) from wallets;
     create function public.note_count() returns bigint language sql as 'select count(*) from notes';
+    create function pg_catalog.note_number() returns bigint language sql as 'select 1::bigint';
     create index notes_wallets on wallets (name);
     alter table wallets add column note text;
     alter table wallets add constraint short_note check (length(note) < 100);

@@ -312,6 +312,14 @@ test('a policy whose row somebody set back to an earlier state is named, and so 
   expect(await verified(id)).toEqual([GONE])
 })
 
+test('an audit row of an API, which vaults do not write, decides nothing about a policy', async () => {
+  const id = await policy(await newWallet())
+  const { projectId } = service.project
+  const details = { policy: id, policy_uses: '1', approval: randomUUID() }
+  await service.ctx.audit.commit({ projectId, actor: 'system', action: 'session_revoked', subject: id, details })
+  expect(await verified(id)).toEqual([])
+})
+
 test('a forged policy does not close the others of its wallet, and the use of them tells it', async () => {
   const wallet = await newWallet()
   const [forged, other] = [await policy(wallet), await policy(wallet)]
