@@ -1,5 +1,5 @@
 import { findContradictions } from './contradictions.ts'
-import { forgedUserKeyLocks } from './credentials/forged-user-secrets.ts'
+import { forgedDeveloperKeys, forgedUserKeyLocks, forgedUserKeys } from './credentials/forged-keys.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
 import type { CustodyCtx } from './ctx.ts'
 import { forgedDelegateLists } from './wallets/delegates.ts'
@@ -37,14 +37,16 @@ const TABLES = [
 ] as const
 
 /**
- * Compares the rows of custody with the audit, and checks those that it authenticates (counts of wrong PINs, locks of user keys,
- * policies, locks of keyrings, lists of delegates and of freezes). It opens no wallet.
+ * Compares the rows of custody with the audit, and checks those that it authenticates (developer keys, user keys and their locks,
+ * counts of wrong PINs, policies, locks of keyrings, lists of delegates and of freezes). It opens no wallet.
  * @param input.projectId null: of all projects.
  */
 export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {
   const contradictions = await findContradictions(parts.db, input)
   const guesses = await forgedGuesses(parts, input)
   const written: Partial<Record<(typeof TABLES)[number], readonly Omit<ForgedRow, 'table'>[]>> = {
+    developer_keys: await forgedDeveloperKeys(parts, input),
+    user_keys: await forgedUserKeys(parts, input),
     pin_guesses: guesses.map(({ projectId, ownerId: id, trouble }) => ({ projectId, id, trouble })),
     user_key_locks: await forgedUserKeyLocks(parts, input),
     policies: await forgedPolicies(parts, input),

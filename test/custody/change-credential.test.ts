@@ -72,8 +72,19 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
     const [before] = await sql`select salt, sealed, version from user_keys where owner_id = ${wallet.ownerId}`
     await change(wallet)
     expect(await troubles(wallet)).toEqual([])
-    await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${wallet.ownerId}`
+    const [after] = await sql`select salt, sealed, version from user_keys where owner_id = ${wallet.ownerId}`
+    const put = (row: object) => sql`update user_keys set ${sql({ ...row })} where owner_id = ${wallet.ownerId}`
+    await put(before ?? {})
     expect(await troubles(wallet)).toEqual(['user_keys: the audit has a later state of it'])
+    for (const number of [{ version: after?.version }, { version: 3 }]) {
+      await put({ ...before, ...number })
+      expect(await troubles(wallet)).toEqual(['user_keys: it is not as it was made'])
+    }
+    await put({ ...after, version: 1 })
+    const both = ['the audit has a later state of it', 'it is not as it was made']
+    expect(await troubles(wallet)).toEqual(both.map((trouble) => `user_keys: ${trouble}`))
+    await put(after ?? {})
+    expect(await troubles(wallet)).toEqual([])
   })
 
   test('a count of wrong PINs, unless the owner was unlocked since', async () => {
@@ -374,10 +385,42 @@ describe('a change of the developer secret', () => {
     const [before] = await mainnetSql`select sealed, version from developer_keys where project_id = ${of}`
     await swap(of)
     expect((await mainnet.vault.forgedRows({ projectId: of })).forged).toEqual([])
+    for (const [version, trouble] of [
+      [1, 'the audit has a later state of it'],
+      [2, 'it is not as it was made'],
+      [3, 'it is not as it was made'],
+    ] as const) {
+      await mainnetSql`update developer_keys set ${mainnetSql({ ...before, version })} where project_id = ${of}`
+      for (const asked of [of, null])
+        expect((await mainnet.vault.forgedRows({ projectId: asked })).forged.filter(({ id }) => id === of)).toEqual([
+          { table: 'developer_keys', projectId: of, id: of, trouble },
+        ])
+    }
+  })
+
+  test('between a request’s reading of the row and its check is told from a row that somebody put back', async () => {
+    const of = await mainnet.project(FIRST)
+    const wallet = await developerWallet(of)
+    let act: (() => Promise<unknown>) | null = null
+    const prepared: Custody['db']['prepared'] = async (...statement) => {
+      const rows = await mainnet.db.prepared<never>(...statement)
+      const next = act
+      act = null
+      await next?.()
+      return rows
+    }
+    const vault = await mainnet.another({ db: Object.assign(Object.create(mainnet.db) as Custody['db'], { prepared }) })
+    const signDuring = async (during: () => Promise<unknown>) => {
+      act = during
+      return codeOf(sign(wallet, { developerSecret: FIRST }, vault))
+    }
+    const [before] = await mainnetSql`select sealed, version from developer_keys where project_id = ${of}`
+    expect(await signDuring(() => swap(of, FIRST, SECOND, vault))).toBe('credential_changed')
     await mainnetSql`update developer_keys set ${mainnetSql(before ?? {})} where project_id = ${of}`
-    expect((await mainnet.vault.forgedRows({ projectId: of })).forged).toEqual([
-      { table: 'developer_keys', projectId: of, id: of, trouble: 'the audit has a later state of it' },
-    ])
+    await expect(sign(wallet, { developerSecret: FIRST }, vault)).rejects.toMatchObject({
+      code: 'internal',
+      event: { kind: 'user_secret_forged', projectId: of, subject: of },
+    })
   })
 
   test('puts an end to the old one: its row opens nothing, nor do its bytes beside the later number', async () => {

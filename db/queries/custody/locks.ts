@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, gt, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { developerKeys, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
 import { freezeMacsOf } from '../freezes.ts'
@@ -14,6 +14,20 @@ export const readDeveloperKey = async (db: Queryable, projectId: string): Promis
     .from(developerKeys)
     .where(eq(developerKeys.projectId, projectId))
   return row ?? null
+}
+
+/** `after`: the last id of the page before; null for the first page. `projectId`: null for all projects. */
+type Page<Id> = { readonly projectId: string | null; readonly after: Id | null; readonly limit: number }
+
+/** Developer keys in the order of their projects. */
+export const pageOfDeveloperKeys = (db: Queryable, { projectId, after, limit }: Page<string>) => {
+  const { projectId: id, sealed, version } = developerKeys
+  return db
+    .select({ id, projectId: id, sealed, version })
+    .from(developerKeys)
+    .where(and(projectId === null ? undefined : eq(id, projectId), after === null ? undefined : gt(id, after)))
+    .orderBy(asc(id))
+    .limit(limit)
 }
 
 /** @throws NotWritten */
@@ -71,6 +85,19 @@ type UserKeyRow = typeof userKeys.$inferSelect
 type Owner = Pick<UserKeyRow, 'projectId' | 'ownerId'>
 
 const ofOwner = (owner: Owner) => and(eq(userKeys.projectId, owner.projectId), eq(userKeys.ownerId, owner.ownerId))
+
+/** User keys in the order of their owners. */
+export const pageOfUserKeys = (db: Queryable, { projectId, after, limit }: Page<Owner>) => {
+  const { projectId: project, ownerId: owner, sealed, version } = userKeys
+  const isAfter =
+    after === null ? undefined : sql`(${project}, ${owner}) > (${after.projectId}::uuid, ${after.ownerId}::text)`
+  return db
+    .select({ id: { projectId: project, ownerId: owner }, sealed, version })
+    .from(userKeys)
+    .where(and(projectId === null ? undefined : eq(project, projectId), isAfter))
+    .orderBy(asc(project), asc(owner))
+    .limit(limit)
+}
 
 /** The key of an owner, and the MACs of what is frozen. */
 export const readUserKey = async (

@@ -229,6 +229,7 @@ export const pageOfPolicies = (
 ) =>
   db
     .select({
+      id: policies.id,
       projectId: policies.projectId,
       walletId: policies.walletId,
       keyringId: wallets.keyringId,

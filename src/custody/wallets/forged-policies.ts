@@ -1,11 +1,10 @@
 import type { Db } from '../../../db/client.ts'
 import { pageOfPolicies } from '../../../db/queries/custody/policies.ts'
+import { allPages } from '../all-pages.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { boundSpending } from './policy-spending.ts'
 import { boundTerms } from './policy-terms.ts'
-
-const POLICIES_A_PAGE = 1_000
 
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 
@@ -43,13 +42,8 @@ export const forgedPolicies = async (
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedPolicy[]> => {
   const forged: ForgedPolicy[] = []
-  for (let after: string | null = null; ; ) {
-    const page: readonly CheckedPolicy[] = await pageOfPolicies(parts.db, { ...input, after, limit: POLICIES_A_PAGE })
-    for (const row of page) {
-      const { projectId, terms } = row
-      for (const trouble of await troublesOf(parts, row)) forged.push({ projectId, id: terms.id, trouble })
-    }
-    if (page.length < POLICIES_A_PAGE) return forged
-    after = page.at(-1)?.terms.id ?? null
+  for await (const row of allPages(parts.db, pageOfPolicies, input.projectId)) {
+    for (const trouble of await troublesOf(parts, row)) forged.push({ projectId: row.projectId, id: row.id, trouble })
   }
+  return forged
 }
