@@ -246,8 +246,9 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
     retry: 'no',
   },
   credential_changed: {
-    means: 'The PIN was changed while this request waited; nothing was done.',
-    remedy: 'Send the request with the new PIN.',
+    means:
+      'The PIN, recovery code, passkey or developer secret was changed or removed while this request waited; nothing was done.',
+    remedy: 'Send the request with the credential that is valid now.',
     retry: 'no',
   },
   approval_mismatch: {

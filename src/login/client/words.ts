@@ -28,7 +28,8 @@ const SENTENCES: Readonly<Record<string, string>> = {
   not_implemented: 'This login method is not offered here.',
   origin_not_allowed: 'This page was opened at a wrong address.',
   INVALID_SECRET: 'That PIN is wrong. After five wrong PINs in a row your wallets are locked for a day.',
-  credential_changed: 'Your PIN was changed in the meantime. Try again with the new one.',
+  credential_changed:
+    'Your PIN, recovery code or passkey was changed in the meantime, and nothing was done. Try again with the new one.',
   pin_obvious: 'That PIN is easy to guess. Choose another one.',
   frozen: 'The operator of this service has frozen this wallet. Nothing was changed.',
   node_unavailable: 'The network does not answer at the moment. Try again later.',
