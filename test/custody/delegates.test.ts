@@ -282,6 +282,27 @@ describe('who can write to the database', () => {
     }
   })
 
+  test('cannot have an earlier list count as a later one, by deleting its row and the audit rows of it', async () => {
+    const wallet = await newWallet()
+    const { projectId } = wallet
+    await change('add', projectId)
+    await change('remove', projectId)
+    await change('add', projectId)
+    const [earlier] = await sql`select delegates, version, mac from delegate_lists where project_id = ${projectId}`
+    await sql.begin(async (tx) => {
+      await tx`set local session_replication_role = replica`
+      await tx`delete from audit where project_id = ${projectId} and action = 'delegates_changed'`
+      await tx`delete from delegate_lists where project_id = ${projectId}`
+    })
+    await change('add', projectId, { address: OTHER })
+    expect(await codeOf(sign(wallet, { delegate: OTHER }))).toBe('resolved')
+    const [row] = await sql`select version from delegate_lists where project_id = ${projectId}`
+    expect(row).toEqual({ version: 4 })
+    await sql`update delegate_lists set ${sql({ ...earlier })} where project_id = ${projectId}`
+    const { code, event } = await errorOf(sign(wallet))
+    expect([code, event]).toEqual([REFUSED, forgedEvent(projectId)])
+  })
+
   test('with the role of an API cannot even read it', async () => {
     const read = async () => custody.api.execute('select from delegate_lists')
     await expect(read()).rejects.toThrow()

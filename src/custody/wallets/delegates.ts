@@ -46,14 +46,14 @@ const bound = ({ projectId, delegates, version }: Omit<DelegateListRow, 'mac'>):
 
 type Parts = Pick<CustodyCtx, 'db' | 'journal' | 'projectKeys'>
 
-type List = { readonly row: DelegateListRow | null; readonly isForged: boolean }
+type List = { readonly row: DelegateListRow | null; readonly isForged: boolean; readonly floor: number }
 
 const readList = async ({ db, journal, projectKeys }: Parts, { projectId }: Of): Promise<List> => {
   // First, as the row may change as soon as it is read.
   const floor = journal.floorOf('delegate_lists', [projectId])
   const row = await readDelegateList(db, projectId)
   const isAsWritten = row === null || (await projectKeys.isAsWritten({ row: bound(row), mac: row.mac }))
-  return { row, isForged: !isAsWritten || (row !== null && row.version < floor) }
+  return { row, isForged: !isAsWritten || (row !== null && row.version < floor), floor }
 }
 
 /** A change would give a forged list a valid MAC. */
@@ -104,8 +104,8 @@ export const changeDelegates = (ctx: CustodyCtx, input: Change): Promise<readonl
     const keyVersion = await newestProjectKeyVersion(ctx.db, projectId)
     if (keyVersion === null) throw noSuchProject()
     if (delegates.length === before.length) return delegates.map(delegateOf)
-    // If the row was deleted, its versions go on.
-    const last = list.row?.version ?? (await auditedListVersion(ctx.db, projectId))
+    // If the row was deleted, its versions go on: an earlier list must not count as later than the new one.
+    const last = list.row?.version ?? Math.max(list.floor, await auditedListVersion(ctx.db, projectId))
     const next = { projectId, delegates, version: last + 1 }
     const mac = await ctx.projectKeys.macOf({ version: keyVersion, row: bound(next) })
     const details = {
