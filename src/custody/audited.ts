@@ -3,6 +3,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { VerifiedRows } from '../../db/queries/custody/verified-rows.ts'
+import { CLOCKS_APART_MAX_MS } from './clocks.ts'
 
 /** The columns of a wallet that decide, by the names that operators read. */
 const COMPARED = {
@@ -73,8 +74,8 @@ type Audited = {
 
 type Row = VerifiedRows['audit']
 
-/** Clocks of vaults and of the database may differ by this much: `doctor` fails for more. */
-export const CLOCKS_APART_MS = 30_000
+/** One vault may be ahead of the database, and another one behind it. */
+export const VAULTS_APART_MAX_MS = 2 * CLOCKS_APART_MAX_MS
 
 /** Keys are ids, or a project and a name in it, divided by a line break. */
 export const createAudited = () => ({
@@ -184,7 +185,7 @@ const foldOwner = (fold: Fold, { projectId, action, subject: ownerId, atMs, deta
   }
   // A row counts the wrong PINs of half a minute, and may be written after the owner was unlocked.
   const isWrong = action === 'wrong_pin' || action === 'owner_locked'
-  if (isWrong && Date.parse(details.since ?? '') > owner.unlockedAtMs + CLOCKS_APART_MS) {
+  if (isWrong && Date.parse(details.since ?? '') > owner.unlockedAtMs + VAULTS_APART_MAX_MS) {
     owner.wrongPins += numberIn(details.count)
   }
 }

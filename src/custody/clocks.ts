@@ -3,7 +3,8 @@
 
 import { AppError } from '../errors.ts'
 
-const DIFFERENCE_MAX_MS = 10_000
+/** If the clocks of a vault and of the database differ by more, no PIN is checked, and `doctor` fails. */
+export const CLOCKS_APART_MAX_MS = 10_000
 const MS_A_SECOND = 1_000
 
 export type Clocks = { readonly earlier: Date; readonly later: Date }
@@ -22,7 +23,7 @@ export const withClocks = async <Read extends { readonly now: Date } | null>(
   const after = now()
   const database = found?.now ?? after
   const differenceMs = Math.max(before.getTime() - database.getTime(), database.getTime() - after.getTime())
-  if (differenceMs > DIFFERENCE_MAX_MS) {
+  if (differenceMs > CLOCKS_APART_MAX_MS) {
     const seconds = Math.round(differenceMs / MS_A_SECOND)
     throw new AppError(
       'unavailable',

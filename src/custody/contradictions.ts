@@ -3,7 +3,15 @@
 
 import type { Db } from '../../db/client.ts'
 import { readVerifiedRows, type VerifiedRows } from '../../db/queries/custody/verified-rows.ts'
-import { CLOCKS_APART_MS, createAudited, type Fold, foldRow, otherColumns, ownerKey, userLockKey } from './audited.ts'
+import {
+  createAudited,
+  type Fold,
+  foldRow,
+  otherColumns,
+  ownerKey,
+  userLockKey,
+  VAULTS_APART_MAX_MS,
+} from './audited.ts'
 
 /** A row that is not as the audit has it. */
 type Contradiction = { readonly projectId: string; readonly id: string; readonly trouble: string }
@@ -28,7 +36,7 @@ const policyTrouble = (row: VerifiedRows['policies'], audited: NonNullable<Retur
   if (audited.uses > Number(row.uses)) return 'the audit has more uses'
   if (audited.isApprovalGone) return 'the audit names an approval that was used, and its row is gone'
   if (audited.isApprovalReused) return 'the audit names an approval that was used twice'
-  const isLate = row.expiresAtMs !== null && audited.lastUseAtMs > row.expiresAtMs + CLOCKS_APART_MS
+  const isLate = row.expiresAtMs !== null && audited.lastUseAtMs > row.expiresAtMs + VAULTS_APART_MAX_MS
   return isLate || (audited.endId > 0 && audited.lastUseId > audited.endId) ? 'the audit has a use after its end' : null
 }
 

@@ -3,14 +3,13 @@
 import type { Connections } from '../../db/queries/connections.ts'
 import type { Server } from '../../db/queries/doctor.ts'
 import type { Config } from '../config.ts'
+import { CLOCKS_APART_MAX_MS } from '../custody/clocks.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 const VERSION_MIN = 15
 /** An API, a vault and a worker, as they are by default: 16 + 9 + 20 ("The database" in docs/deployment.md). */
 const FREE_CONNECTIONS_MIN = 45
 const CLOCK_WARNING_MS = 1_000
-/** Access tokens, nonces and one-time codes would seem expired, or not valid yet. */
-const CLOCK_FAILED_MS = 30_000
 /** Compacting a journal writes it a second time. */
 const JOURNAL_FREE_MIN = 2 ** 30
 
@@ -96,8 +95,8 @@ export const clockFindings = (apartMs: number): readonly Finding[] => {
   const { ok, warning, failed } = findingsOf('clock')
   if (apartMs <= CLOCK_WARNING_MS) return [ok('the clocks of this machine and of the database agree')]
   const found = `the clocks of this machine and of the database differ by ${(apartMs / 1_000).toFixed(1)} s`
-  const advice = 'Synchronise both by NTP, for instance with chrony.'
-  return [apartMs > CLOCK_FAILED_MS ? failed(found, advice) : warning(found, advice)]
+  const advice = `Synchronise both by NTP, for instance with chrony: vaults check no PIN above ${CLOCKS_APART_MAX_MS / 1_000} s.`
+  return [apartMs > CLOCKS_APART_MAX_MS ? failed(found, advice) : warning(found, advice)]
 }
 
 /** Judges the space of a journal's disk. */

@@ -18,6 +18,7 @@ import { approvalChallenge } from '../../src/custody/approval.ts'
 import { openJournal } from '../../src/custody/journal/journal.ts'
 import type { Payload } from '../../src/custody/payload.ts'
 import type { Approval, OperatorVault } from '../../src/custody/vault.ts'
+import { disobediencesOf, whileDisobeying } from '../support/disobedience.ts'
 import { withPolicyKey } from '../support/keys.ts'
 import {
   ACTOR,
@@ -246,6 +247,21 @@ describe('an approval', () => {
     expect(await usesOf(terms)).toBe(1)
   })
 
+  for (const disobedience of disobediencesOf('insert'))
+    for (const isDeferred of disobedience.when === 'after' ? [false, true] : [false])
+      test(`is used once where ${disobedience.name} of used_approvals${isDeferred ? ', at the commit' : ''}`, async () => {
+        const anna = newPerson()
+        const { wallet, terms } = await underApproval([anna], 1)
+        const use = { wallet, terms, approval: approved(terms, [anna]) }
+        const vault = await custody.another({ db: custody.db })
+        const codes = await whileDisobeying(
+          custody.sql,
+          { table: 'used_approvals', write: 'insert', disobedience, isDeferred },
+          async () => [await codeOf(sign(use, {}, vault)), await codeOf(sign(use, {}, vault))],
+        )
+        expect(codes.filter((code) => code === 'resolved').length).toBeLessThan(2)
+      })
+
   test("expires by the database's clock", async () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
@@ -261,7 +277,16 @@ describe('an approval', () => {
       const approval = approved(terms, [anna], {}, { expiresAt })
       expect(await codeOf(sign({ wallet, terms, approval }))).toBe('approval_ended')
     }
-    expect(await usesOf(terms)).toBe(0)
+    // By the vault's clock, too: that of the database may be ahead.
+    for (const [ms, code] of [
+      [-60_000, 'approval_ended'],
+      [-5_000, 'resolved'],
+    ] as const) {
+      const now = () => new Date(Date.now() + ms)
+      const approval = approved(terms, [anna], {}, { expiresAt: new Date(Date.now() + 3_599_000) })
+      expect(await codeOf(sign({ wallet, terms, approval }, {}, await custody.another({ now })))).toBe(code)
+    }
+    expect(await usesOf(terms)).toBe(1)
   })
 
   test('that was used and whose row is deleted is named by audit verify', async () => {

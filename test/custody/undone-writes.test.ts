@@ -3,20 +3,23 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { catalogueDifferences } from '../../db/catalogue.ts'
 import type { Credentials, OperatorVault } from '../../src/custody/vault.ts'
 import { type Disobedience, disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
-import { ACTOR, codeOf, openCustody, SECRET, signOne, signOneBy, type TestWallet, textOf } from './support.ts'
+import { ACTOR, codeOf, freezing, openCustody, signOne, signOneBy, type TestWallet, textOf } from './support.ts'
 
 const [PIN, NEW, WRONG] = ['493817', '271828', '604913']
+const SECRET = 'a secret of this project'
 const pin = { userPin: PIN }
 const secret = { developerSecret: SECRET }
 const DELEGATE = `0x${'1c'.repeat(20)}`
 
-const custody = await shared(openCustody())
+// On a testnet no developer secret is changed.
+const custody = await shared(openCustody('mainnet'))
 const { sql } = custody
-const projectId = await custody.project()
+const projectId = await custody.project(SECRET)
 
 /** `resolved`, the code of the error, or `failed` by an error of the database. */
 const outcome = (act: Promise<unknown>): Promise<string> => codeOf(act).catch((error) => `failed: ${error}`)
@@ -110,6 +113,26 @@ const ACTS: readonly Act[] = [
       return async () => {
         const changed = await outcome(vault.changeUserPin({ wallet, oldPin: PIN, newPin: NEW, actor: ACTOR }))
         return wrongIf(changed === 'resolved' && (await sign(world, pin)) === 'resolved', 'the earlier PIN opens')
+      }
+    },
+  },
+  {
+    name: 'a changed developer secret',
+    writes: [['developer_keys', 'update']],
+    prepare: async () => {
+      const of = await custody.project(SECRET)
+      const ownerId = randomUUID()
+      const wallet = await custody.wallet({ projectId: of, ownerId, controlMode: 'developer', credentials: secret })
+      const world = { vault: await custody.another({ db: custody.db }), wallet }
+      return async () => {
+        const [oldSecret, newSecret] = [SECRET, 'another secret of this project']
+        const changed = await outcome(
+          world.vault.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: ACTOR }),
+        )
+        return wrongIf(
+          changed === 'resolved' && (await sign(world, secret)) === 'resolved',
+          'the earlier developer secret opens',
+        )
       }
     },
   },
@@ -232,7 +255,14 @@ for (const { name, writes, prepare } of ACTS) {
         for (const isDeferred of disobedience.when === 'after' ? [false, true] : [false])
           test(`${disobedience.name} after ${write} of ${table}${isDeferred ? ', at the commit' : ''}`, async () => {
             const act = await prepare()
-            expect(await whileDisobeying(sql, { table, write, disobedience, isDeferred }, act)).toEqual([])
+            const outcome = await whileDisobeying(sql, { table, write, disobedience, isDeferred }, async () => ({
+              wrong: await act(),
+              differences: (await catalogueDifferences(custody.db)).map(({ found }) => found),
+            }))
+            expect(outcome).toEqual({
+              wrong: [],
+              differences: [`the trigger disobey on ${table} is none of this service's`],
+            })
           })
   })
 }
@@ -302,6 +332,28 @@ describe('by rows of before', () => {
       codes.push(await sign(world, { userPin: WRONG }))
     }
     expect(codes.filter((code) => code === 'INVALID_SECRET').length).toBeLessThan(2)
+  })
+})
+
+describe('by a list of freezes of before', () => {
+  test('that another vault has replaced, nothing is signed that this vault knew to be frozen', async () => {
+    const of = await custody.project(SECRET)
+    const ownerId = randomUUID()
+    const wallet = await custody.wallet({ projectId: of, ownerId, controlMode: 'developer', credentials: secret })
+    const world = { vault: await custody.another({ db: custody.db }), wallet }
+    const read = async () => (await sql`select freezes, version, mac from freeze_lists where id = ${of}`)[0] ?? {}
+    const put = (row: object) => sql`update freeze_lists set ${sql({ ...row })} where id = ${of}`
+    const before = await read()
+    await freezing(custody, wallet)
+    const after = await read()
+    expect(await sign(world, secret)).toBe('frozen')
+    await put(before)
+    expect(await sign(world, secret)).toBe('internal')
+    // Nothing is learned from a row that no vault has written.
+    await put({ ...after, version: 2_147_483_647, mac: Buffer.alloc(32) })
+    expect(await sign(world, secret)).toBe('internal')
+    await put(after)
+    expect(await sign(world, secret)).toBe('frozen')
   })
 })
 

@@ -198,6 +198,7 @@ describe('it finds', () => {
     expect(troubles(clockFindings(1_001))).toEqual([
       ['clock', 'warning', expect.any(String), expect.stringContaining('NTP')],
     ])
+    expect([10_000, 10_001].map((ms) => clockFindings(ms)[0]?.state)).toEqual(['warning', 'failed'])
     const journal = { path: '/journal', freeBytes: 2 ** 29 }
     expect(troubles([journalFinding(journal)])).toEqual([
       ['journal', 'warning', '0.5 GiB are free beside /journal', expect.stringContaining('Make space')],

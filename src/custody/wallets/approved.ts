@@ -8,6 +8,7 @@ import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { insertUsedApproval } from '../../../db/queries/custody/used-approvals.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
 import { approvalChallenge, requestHashOf } from '../approval.ts'
+import { CLOCKS_APART_MAX_MS } from '../clocks.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { createApprovedReader } from './approved-request.ts'
 import type { KeyRequest } from './wallet-key.ts'
@@ -119,8 +120,9 @@ export const openApproval = (
       const requestHash = requestHashOf(approval.request)
       const { expiresInSeconds } = requireApproval
       const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt, expiresInSeconds }
-      // By either clock.
-      if (expiresAt <= ctx.now()) throw ended()
+      // By either clock: its end, and how long it lasts, for which the clocks may differ a little.
+      const leftMs = expiresAt.getTime() - ctx.now().getTime()
+      if (leftMs <= 0 || leftMs > expiresInSeconds * 1_000 + CLOCKS_APART_MAX_MS) throw ended()
       const written = await insertUsedApproval(tx, row)
       if (written === null) throw ended()
       // The approval was used: its row was deleted, but the vault has written it.

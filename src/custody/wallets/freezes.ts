@@ -6,8 +6,8 @@
 // The statement that reads a key also reads the MACs of both lists. If they are those that this vault knows, it judges by the lists in
 // its memory, and signing costs nothing more. Otherwise it reads the lists.
 //
-// An earlier list has a valid MAC too. A vault with a journal knows the version, and `audit verify` compares it with the audit.
-// While a list is forged, nothing of its projects is opened. A new freeze always works, as it must in an emergency: over a forged list it
+// An earlier list has a valid MAC too. A vault knows the newest version that it has read or written, one with a journal also after its
+// start, and `audit verify` compares it with the audit. While a list is forged, nothing of its projects is opened. A new freeze always works, as it must in an emergency: over a forged list it
 // makes a new one, in which the whole project or every network is frozen.
 
 import type { Db, Tx } from '../../../db/client.ts'
@@ -83,7 +83,9 @@ export type Freezes = ReturnType<typeof createFreezes>
 export const createFreezes = ({ db, deploymentKey, journal }: Parts) => {
   const verifies = deploymentKey.verifier(PURPOSE)
   const known = createBoundedMap<Known>({ max: PROJECTS_KNOWN_MAX })
-  const floorOf = (id: string): number => journal.floorOf('freeze_lists', [id])
+  /** The versions of lists that were read with a right MAC, also those that another vault wrote. */
+  const newest = new Map<string, number>()
+  const floorOf = (id: string): number => Math.max(journal.floorOf('freeze_lists', [id]), newest.get(id) ?? 0)
   const isAsWritten = (row: FreezeListRow, floor: number): boolean =>
     row.version >= floor && verifies(fieldsOf(row), row.mac)
 
@@ -100,6 +102,7 @@ export const createFreezes = ({ db, deploymentKey, journal }: Parts) => {
     const lists = floors.map(([id, floor]) => {
       const row = rows.find((each) => each.id === id)
       if (row === undefined || !isAsWritten(row, floor)) throw forgedList(of)
+      if (row.version > floorOf(id)) newest.set(id, row.version)
       return row
     })
     const project = {
