@@ -85,9 +85,19 @@ export const insertOperatorPasskey = async (
 export const findOperatorPasskey = async (
   db: Queryable,
   credentialId: Uint8Array,
-): Promise<{ readonly passkey: PasskeyRow; readonly operator: OperatorRow } | null> => {
+): Promise<{
+  readonly passkey: PasskeyRow
+  readonly operator: OperatorRow
+  /** The audit has the removal of its operator after it has the passkey: somebody has put the row back. */
+  readonly wasRemoved: boolean
+} | null> => {
+  const ofOperator = sql`project_id is null and subject = ${operatorPasskeys.operatorName}`
+  const added = sql`select max(id) from public.audit where ${ofOperator} and action = 'operator_passkey_added'
+    and details->>'credential_id' = ${Buffer.from(credentialId).toString('base64url')}`
+  const wasRemoved = sql<boolean>`exists (select from public.audit where ${ofOperator} and action = 'operator_removed'
+    and id > coalesce((${added}), 0))`
   const [row] = await db
-    .select({ passkey: operatorPasskeys, operator: operators })
+    .select({ passkey: operatorPasskeys, operator: operators, wasRemoved })
     .from(operatorPasskeys)
     .innerJoin(operators, eq(operators.name, operatorPasskeys.operatorName))
     .where(eq(operatorPasskeys.credentialId, credentialId))

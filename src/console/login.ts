@@ -130,8 +130,8 @@ export const logInByPasskey = async (
   const expiresAt = challenge === null ? null : endOf(ctx, { purpose: 'login', operatorName: '' }, challenge)
   const found = await findOperatorPasskey(ctx.db, Buffer.from(answer.id, 'base64url'))
   if (challenge === null || expiresAt === null || found === null) throw failed()
-  const { passkey, operator } = found
-  if (!operatorPasskeyMac(ctx.identity).holds(passkey)) {
+  const { passkey, operator, wasRemoved } = found
+  if (wasRemoved || !operatorPasskeyMac(ctx.identity).holds(passkey)) {
     reportForged(ctx, { table: 'operator_passkeys', id: operator.name, projectId: null })
     throw failed()
   }

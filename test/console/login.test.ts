@@ -208,10 +208,14 @@ describe.skipIf(!isHere)('the console lets in', () => {
         where k.name = o.name and o.name = 'ned'`
       await world.sql`insert into operators select * from kept_operators where name = 'mia'`
       await world.sql`insert into operator_passkeys select * from kept_passkeys where operator_name = 'mia'`
-      // The MACs hold.
+      // The MACs hold, and the audit has the removal.
       await page.goto(`${world.origin}/login`)
       await press(page, 'Use a passkey')
-      await isIn(page)
+      await page.getByText('That did not work.').waitFor()
+      await world.ours.ctx.securityEvents.flush()
+      const told = await world.sql`select details->>'table' as forged from audit
+        where action = 'row_forged' and subject = 'mia'`
+      expect([...told]).toEqual([{ forged: 'operator_passkeys' }])
       const output = await verify()
       expect(output).toContain('FORGED: table operators, row ned: the audit says that its role is viewer.')
       for (const table of ['operators', 'operator_passkeys'])
