@@ -13,7 +13,7 @@ import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
 import { projectNamedBy, tokenSourceNamedBy } from './caller-headers.ts'
 import { findOwnProject } from './own-project.ts'
-import { apiKeyMac, isOurs, sessionMac } from './row-macs.ts'
+import { apiKeyMac, isOurs, isOver, sessionMac } from './row-macs.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 /** Issuers write groups and roles into their tokens: 200 groups take some 10,500 characters. */
@@ -74,7 +74,7 @@ export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) =>
     table: 'api_keys',
     find: (hashes) => findLiveApiKeys(ctx.db, hashes),
     idOf: ({ hash }) => hexOf(hash),
-    isOurs: (row) => isOurs(ctx, macs.ofKeys, row),
+    isOurs: (row) => !isOver(ctx, row) && isOurs(ctx, macs.ofKeys, row),
   })
   const findSession = batchedLookup(ctx, {
     table: 'sessions',

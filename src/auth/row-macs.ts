@@ -146,6 +146,10 @@ export const reportForged = (
   ctx.securityEvents.record({ event: { kind: 'row_forged', projectId, subject, details: { table } }, from: '' })
 }
 
+/** Whether a row that admits somebody is over by this process's clock. The queries judge it by the database's clock: either is enough. */
+export const isOver = ({ now }: Pick<Ctx, 'now'>, { expiresAt }: { readonly expiresAt: Date | null }): boolean =>
+  expiresAt !== null && expiresAt <= now()
+
 /**
  * Whether a row that admits somebody is as we wrote it, and was not ended by this process before. If not, this reports it, and the
  * caller treats the row as absent.

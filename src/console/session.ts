@@ -9,7 +9,7 @@ import { endedName, readUnlessEnded } from '../../db/deciding-rows.ts'
 import { deleteToken, type FoundToken, findToken, insertToken, type OperatorFacts } from '../../db/queries/operators.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import type { OperatorTokenKind } from '../../db/words.ts'
-import { operatorMac, operatorTokenMac, reportForged } from '../auth/row-macs.ts'
+import { isOver, operatorMac, operatorTokenMac, reportForged } from '../auth/row-macs.ts'
 import { AppError } from '../errors.ts'
 import type { ConsoleCtx, OperatingCtx } from './context.ts'
 import { hashOf, isSecret } from './token.ts'
@@ -35,7 +35,7 @@ export type Session = {
  * not there any more has ended, also by another process: if it is put back, it is refused.
  */
 export const readToken = async (
-  ctx: Pick<OperatingCtx, 'identity' | 'securityEvents'>,
+  ctx: Pick<OperatingCtx, 'identity' | 'now' | 'securityEvents'>,
   db: Db | Tx,
   { kind, secret }: { readonly kind: OperatorTokenKind; readonly secret: string },
 ): Promise<FoundToken | null> => {
@@ -49,6 +49,7 @@ export const readToken = async (
     return null
   }
   const { token, operator } = found
+  if (isOver(ctx, token)) return null
   if (operatorTokenMac(ctx.identity).holds(token) && !db.ended.has(name)) {
     if (!isOurOperator(ctx, operator)) return null
     db.ended.admit(name)
@@ -77,7 +78,7 @@ export const secretIn = (request: Request): string => {
 
 /** The session of a request, or null. */
 export const sessionOf = async (
-  ctx: Pick<OperatingCtx, 'db' | 'identity' | 'securityEvents'>,
+  ctx: Pick<OperatingCtx, 'db' | 'identity' | 'now' | 'securityEvents'>,
   request: Request,
 ): Promise<Session | null> => {
   const found = await readToken(ctx, ctx.db, { kind: 'session', secret: secretIn(request) })

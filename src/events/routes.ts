@@ -34,7 +34,7 @@ const wantsStream = (request: Request): boolean => request.headers.get('accept')
 
 /** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
 export const eventRoutes = (
-  base: Pick<Ctx, 'db' | 'log' | 'config' | 'identity' | 'securityEvents'>,
+  base: Pick<Ctx, 'db' | 'log' | 'config' | 'identity' | 'now' | 'securityEvents'>,
   authentication: Authentication,
   { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
 ) => {

@@ -10,7 +10,7 @@ import { lockUser, setUserEmail, type UserFacts } from '../../db/queries/users.t
 import { violatedConstraint } from '../../db/violated-constraint.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
-import { userMac } from '../auth/row-macs.ts'
+import { isOver, userMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -84,12 +84,16 @@ type ProvenCode = {
 }
 
 /** Counts a try and checks a code. @returns null if it is wrong, used, expired, another user's, or was tried too often. */
-const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: string): Promise<ProvenCode | null> => {
+const proveCode = async (
+  ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
+  key: CodeKey,
+  code: string,
+): Promise<ProvenCode | null> => {
   const live = await takeCodeTry(ctx.db, { ...key, triesMax: TRIES_MAX })
   const { email, expiresAt } = live ?? NO_CODE
   const verifies = ctx.identity.verifier(MAC_PURPOSE)
   const isRight = verifies(fieldsOf(key, { email, code, expiresAt }), live?.codeMac ?? NO_MAC)
-  if (live === null || !isRight) return null
+  if (live === null || isOver(ctx, live) || !isRight) return null
   return { email, use: (tx) => useEmailCode(tx, { ...key, codeMac: live.codeMac }) }
 }
 

@@ -4,7 +4,7 @@
 import type { Tx } from '../../db/client.ts'
 import { findNonce, insertNonce, type NonceKey, type NonceRow, useNonce } from '../../db/queries/logins.ts'
 import { readPresent } from '../../db/queries/present.ts'
-import { isOurs, nonceMac } from '../auth/row-macs.ts'
+import { isOurs, isOver, nonceMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
 
 export const issueNonce = async (
@@ -18,10 +18,10 @@ export const issueNonce = async (
   await insertNonce(db, { ...row, mac: nonceMac(identity).of(row) })
 }
 
-type CheckCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
+type CheckCtx = Pick<Ctx, 'db' | 'identity' | 'now' | 'securityEvents'>
 
 const ifOurs = (ctx: CheckCtx, row: NonceRow | null): NonceRow | null =>
-  row !== null && isOurs(ctx, nonceMac(ctx.identity), { ...row, id: row.nonce }) ? row : null
+  row !== null && !isOver(ctx, row) && isOurs(ctx, nonceMac(ctx.identity), { ...row, id: row.nonce }) ? row : null
 
 /** Reads a nonce without using it. @returns null if it is unknown, used, expired, or not ours. */
 export const readNonce = async (ctx: CheckCtx, key: NonceKey): Promise<NonceRow | null> =>

@@ -18,7 +18,7 @@ import { readUserFacts, type UserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
 import { actorOf } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
-import { isOurs, reportForged, sessionMac } from '../auth/row-macs.ts'
+import { isOurs, isOver, reportForged, sessionMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
@@ -139,7 +139,7 @@ export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<Open
   return withTokens(ctx, begun)
 }
 
-type RefreshCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens' | 'securityEvents'>
+type RefreshCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'now' | 'tokens' | 'securityEvents'>
 
 /** If another request changed the session at the same moment, read again: it is advanced or ended. */
 const READS_MAX = 2
@@ -168,7 +168,8 @@ export const refreshToken = async (
       () => findSessionToRefresh(ctx.db, shown),
       (read) => read !== null && [endedName(mac.table, [id]), usedToken(read.row)].some(ctx.db.ended.has),
     )
-    if (found === null || !isOurs(ctx, mac, found.row) || !isOurUser(ctx, found.user)) throw sessionEnded()
+    if (found === null || isOver(ctx, found.row)) throw sessionEnded()
+    if (!isOurs(ctx, mac, found.row) || !isOurUser(ctx, found.user)) throw sessionEnded()
     const { row, user, now } = found
     if (ctx.db.ended.has(usedToken(row))) {
       reportForged(ctx, { table: mac.table, id, projectId })

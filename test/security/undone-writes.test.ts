@@ -14,12 +14,14 @@ import { isReferenceMissing } from '../../db/violated-constraint.ts'
 import { NotWritten } from '../../db/written.ts'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { rotateTokenKeys } from '../../src/auth/access-token.ts'
+import { createAuthenticate } from '../../src/auth/authenticate.ts'
 import { readConfig } from '../../src/config.ts'
 import { createConsoleCtx } from '../../src/console/context.ts'
 import { inviteOperator, removeOperator } from '../../src/console/operators.ts'
-import { beginSession, endSession, sessionOf } from '../../src/console/session.ts'
+import { beginSession, endSession, readToken, sessionOf } from '../../src/console/session.ts'
 import { hashOf } from '../../src/console/token.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
+import { issueNonce, readNonce } from '../../src/users/nonces.ts'
 import { refreshToken } from '../../src/users/session.ts'
 import { disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
 import { type Answer, startService } from '../support/service.ts'
@@ -623,6 +625,38 @@ describe('a row that was ended and is put back, with its MAC, stays refused by t
       expect(await outcome()).toBe('internal')
     }
   })
+})
+
+test('what is over by the clock of the process admits nobody, though it is not by that of the database', async () => {
+  const DAY_MS = 86_400_000
+  const ahead = <Any extends typeof ctx | typeof consoleCtx>(of: Any, ms: number): Any => ({
+    ...of,
+    now: () => new Date(Date.now() + ms),
+  })
+  const expiresAt = new Date(Date.now() + 2 * DAY_MS)
+  const key = await createApiKey(ctx, { projectId, name: 'Key', scopes: ['read'], expiresAt, actor })
+  const headers = { authorization: `Bearer ${key.text}`, 'x-walletkit-project-id': projectId }
+  const byKey = (ms: number) =>
+    ran(() => createAuthenticate(ahead(ctx, ms))(new Request('http://localhost/', { headers })))
+  expect([await byKey(DAY_MS), await byKey(3 * DAY_MS)]).toEqual(['done', expect.stringContaining('valid API key')])
+
+  const session = await people.anonymous()
+  const shown = { projectId, sessionId: session.id, refreshToken: session.refresh_token }
+  const refresh = (ms: number) => ran(() => refreshToken(ahead(ctx, ms), shown))
+  expect([await refresh(400 * DAY_MS), await refresh(0)]).toEqual([
+    expect.stringContaining('not valid any more'),
+    'done',
+  ])
+
+  const nonce = { projectId, kind: 'wallet', nonce: newName() } as const
+  await issueNonce(ctx, { ...nonce, userId: null, target: 'a wallet', lifetimeSeconds: 300 })
+  const read = async (ms: number) => (await readNonce(ahead(ctx, ms), nonce))?.nonce
+  expect([await read(400_000), await read(0)]).toEqual([undefined, nonce.nonce])
+
+  const { secret } = await newOperator()
+  const link = async (ms: number) =>
+    (await readToken(ahead(consoleCtx, ms), consoleCtx.db, { kind: 'link', secret })) !== null
+  expect([await link(700_000), await link(0)]).toEqual([false, true])
 })
 
 test('what has ended is not forgotten for other rows that end often', () => {
