@@ -7,8 +7,8 @@
 // its memory, and signing costs nothing more. Otherwise it reads the lists.
 //
 // An earlier list has a valid MAC too. A vault knows the newest version that it has read or written, one with a journal also after its
-// start, and `audit verify` compares it with the audit. While a list is forged, nothing of its projects is opened. A new freeze always works, as it must in an emergency: over a forged list it
-// makes a new one, in which the whole project or every network is frozen.
+// start, and `audit verify` compares it with the audit. While a list is forged, nothing of its projects is opened. A new freeze always
+// works, as it must in an emergency: over a forged list it makes a new one, in which the whole project or every network is frozen.
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { readNetworks } from '../../../db/queries/custody/deployment.ts'
