@@ -177,7 +177,7 @@ export const addOperatorPasskey = async (ctx: ConsoleCtx, session: Session, text
   if ('refused' in result) throw failed()
   const { credentialId, publicKey, signCount, backupEligible } = result.verified
   await ctx.db.transaction(async (tx) => {
-    if (!(await isFresh(tx, session))) throw new AppError('fresh_login_required', FRESH_REQUIRED)
+    if (!(await isFresh(ctx, tx, session))) throw new AppError('fresh_login_required', FRESH_REQUIRED)
     if (!(await useChallenge(ctx, tx, { challenge, operatorName, expiresAt }))) throw failed()
     if ((await passkeysOfOperator(tx, operatorName)).length >= PASSKEYS_MAX) throw failed()
     const row = { operatorName, credentialId, publicKey, backupEligible }

@@ -88,10 +88,15 @@ export const sessionOf = async (
   return { operator: found.operator, hash, expiresAt, csrf }
 }
 
-/** Whether a session began with a login just now. */
-export const isFresh = async (db: Parameters<typeof readPresent>[0], { expiresAt }: Session): Promise<boolean> => {
+/** Whether a session began with a login just now, by both clocks. */
+export const isFresh = async (
+  { now }: Pick<OperatingCtx, 'now'>,
+  db: Parameters<typeof readPresent>[0],
+  { expiresAt }: Session,
+): Promise<boolean> => {
   const begunMs = expiresAt.getTime() - HOURS * 3_600_000
-  return (await readPresent(db)).getTime() - begunMs <= FRESH_MINUTES * 60_000
+  const nowMs = Math.max((await readPresent(db)).getTime(), now().getTime())
+  return nowMs - begunMs <= FRESH_MINUTES * 60_000
 }
 
 /** Begins a session. @returns its cookie. */

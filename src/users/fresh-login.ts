@@ -19,6 +19,9 @@ const LOGIN_REQUIRED = 'This call requires a login within the last ten minutes: 
 const REFRESH_REQUIRED =
   'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.'
 
+/** A login is over by either clock. Milliseconds. */
+const laterOf = ({ now }: Pick<Ctx, 'now'>, byDatabase: Date): number => Math.max(byDatabase.getTime(), now().getTime())
+
 /**
  * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except for an
  * anonymous user without any login method, who cannot log in again. In a transaction, this keeps the session, or the token of the
@@ -27,7 +30,7 @@ const REFRESH_REQUIRED =
  * @returns when the user proved who they are.
  */
 export const requireFreshLogin = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  ctx: Pick<Ctx, 'db' | 'identity' | 'now' | 'securityEvents'>,
   db: Queryable,
   caller: UserCaller,
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
@@ -38,9 +41,10 @@ export const requireFreshLogin = async (
   if (session === null || !isOurs(ctx, sessionMac(ctx.identity), session)) {
     throw new AppError('session_ended', 'The session has ended; log in again.')
   }
-  const { now, authenticatedAt, refreshedAt } = session
+  const { authenticatedAt, refreshedAt } = session
+  const nowMs = laterOf(ctx, session.now)
   const limitMs = (FRESH_SECONDS + input.begunSeconds) * 1_000
-  const isWithin = (since: Date) => now.getTime() - since.getTime() <= limitMs
+  const isWithin = (since: Date) => nowMs - since.getTime() <= limitMs
   if (isWithin(authenticatedAt)) return authenticatedAt
   const user = await readCaller(ctx, db, caller)
   if (user.email !== null || user.signInWallet !== null || user.issuer !== null || user.hasPasskeys) {
@@ -55,7 +59,7 @@ const LOGIN_AT_ISSUER_REQUIRED =
 
 /** A token of an issuer shows a login only by `auth_time`: issuers give new tokens, with a new `iat`, without the user. */
 const requireFreshLoginAtIssuer = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  ctx: Pick<Ctx, 'db' | 'identity' | 'now' | 'securityEvents'>,
   db: Queryable,
   { projectId, userId, issuedLoginAt = null, issuerToken }: UserCaller,
   { begunSeconds }: { readonly begunSeconds: number },
@@ -66,7 +70,7 @@ const requireFreshLoginAtIssuer = async (
     throw new AppError('session_ended', 'The token has been ended; log in again.')
   }
   const now = await readPresent(db)
-  if (issuedLoginAt === null || now.getTime() - issuedLoginAt.getTime() > (FRESH_SECONDS + begunSeconds) * 1_000) {
+  if (issuedLoginAt === null || laterOf(ctx, now) - issuedLoginAt.getTime() > (FRESH_SECONDS + begunSeconds) * 1_000) {
     throw new AppError('fresh_login_required', LOGIN_AT_ISSUER_REQUIRED)
   }
   // The issuer's clock may be ahead of ours.

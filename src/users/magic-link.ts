@@ -19,6 +19,7 @@ import {
   CHALLENGE_SECONDS,
   type ChallengeState,
   completeChallenge,
+  hasExpired,
   hashOf,
   isOurChallenge,
   newLinkSecret,
@@ -93,7 +94,7 @@ const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   if (secret === null || row === null || project === null) return { state: 'unknown' }
   const projectName = project.name
   if (row.completedAt !== null) return { state: 'done', projectName }
-  if (row.expired) return { state: 'expired', projectName }
+  if (hasExpired(ctx, row)) return { state: 'expired', projectName }
   if (!isOurChallenge(ctx, row)) return { state: 'unknown' }
   const { email, createdAt: askedAt, expiresAt, askerAddress: address, askerDevice: device } = row
   const shown = { secret, email: email ?? '', client: { address, device }, askedAt, expiresAt }

@@ -24,7 +24,7 @@ import { requireProject } from '../auth/authenticate.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
-import { isOurs, sessionChallengeMac } from '../auth/row-macs.ts'
+import { isOurs, isOver, sessionChallengeMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
@@ -138,6 +138,9 @@ export const createSessionChallenge = async (
   return beginChallenge(ctx, ctx.db, { ...visitor, ...input, way: 'session_challenge' })
 }
 
+/** By either clock. */
+export const hasExpired = (ctx: Pick<Ctx, 'now'>, row: SessionChallengeRow): boolean => row.expired || isOver(ctx, row)
+
 const noSuchChallenge = (): AppError => notFound('session challenge')
 
 /**
@@ -159,7 +162,8 @@ export const readSessionChallenge = async (
   if (code === null || row === null || (input.projectId ?? row.projectId) !== row.projectId) throw noSuchChallenge()
   if (input.origin !== null)
     checkOrigin(ctx, { project: await requireProject(ctx, row.projectId), origin: input.origin })
-  return { id: row.id, code, expired: row.expired, completed: !row.expired && row.completedAt !== null }
+  const expired = hasExpired(ctx, row)
+  return { id: row.id, code, expired, completed: !expired && row.completedAt !== null }
 }
 
 type ByUser = { readonly caller: UserCaller; readonly client: Client; readonly code: string }
@@ -170,7 +174,7 @@ const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> =
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (row === null || row.projectId !== input.caller.projectId || row.way !== 'session_challenge')
     throw noSuchChallenge()
-  if (row.expired)
+  if (hasExpired(ctx, row))
     throw new AppError('challenge_expired', 'The code has expired: ask for a new one on the other device.')
   if (row.completedAt !== null) {
     throw new AppError('challenge_completed', 'The code was used already: ask for a new one on the other device.')
@@ -226,7 +230,7 @@ export const proveByChallenge: Prove<ChallengeProof> = async (ctx, { projectId, 
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (row === null || row.projectId !== projectId) return null
   const { userId: id, email, authenticatedAt } = row
-  const isWaiting = row.completedAt !== null && row.usedAt === null && !row.expired
+  const isWaiting = row.completedAt !== null && row.usedAt === null && !hasExpired(ctx, row)
   if (!isWaiting || id === null || authenticatedAt === null || !isOurChallenge(ctx, row)) return null
   if (!isFromAsker(row, client, proof.verifier)) return null
   return {

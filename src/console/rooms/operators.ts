@@ -26,7 +26,7 @@ ${table({
 /** The operator's own session and passkeys. */
 export const account: Room = async (ctx, { session }) => {
   const { publicKey } = await registrationOptions(ctx, session)
-  const mayAdd = await isFresh(ctx.db, session)
+  const mayAdd = await isFresh(ctx, ctx.db, session)
   return {
     title: 'Your account',
     hasScript: true,
