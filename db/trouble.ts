@@ -15,8 +15,8 @@ const CONNECT_ADDRESS = /^[^/]|\/\.s\.PGSQL\.\d+$/
 const AWAY_MESSAGE =
   /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
 
-/** A lock or an answer took too long, so PostgreSQL undid the transaction. */
-const BUSY_CODE = /^(?:55P03|57014)$/
+/** A lock or an answer took too long, or two transactions were in each other's way, so PostgreSQL undid the transaction. */
+const BUSY_CODE = /^(?:55P03|57014|40001|40P01)$/
 /** No space, memory or other resources left. The transaction is undone. */
 const FULL_CODE = /^53[012]00$/
 

@@ -382,6 +382,8 @@ describe('a database that cannot do its work', () => {
   test.each([
     ['a lock takes too long', '55P03', sql`set local lock_timeout = '20ms'`, sql`lock table wallets`, BUSY],
     ['a statement takes too long', '57014', sql`set local statement_timeout = '20ms'`, sql`select pg_sleep(60)`, BUSY],
+    ['it lost a race', '40001', sql`select 1`, sql`do $$ begin raise sqlstate '40001'; end $$`, BUSY],
+    ['it was in a deadlock', '40P01', sql`select 1`, sql`do $$ begin raise sqlstate '40P01'; end $$`, BUSY],
     ['the disk is full', '53100', sql`select 1`, sql`do $$ begin raise sqlstate '53100'; end $$`, FULL],
   ])('because %s says so to the caller, and has done nothing', async (_why, code, limit, statement, told) => {
     const database = await createDatabase()
