@@ -2,8 +2,11 @@
 // done since, freezes these wallets, and releases them when the workers have read the same blocks. Real servers and chains.
 
 import { expect, test } from 'bun:test'
+import { sql as drizzle } from 'drizzle-orm'
 import postgres from 'postgres'
+import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { keepLost, releaseLost } from '../../db/queries/restore.ts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
@@ -152,6 +155,31 @@ test('what wallets did since the backup is found, and they sign again when the w
   for (const hash of since.slice(0, 2)) expect(shown).toContain(hash)
   expect(await check('--release')).toEqual({ released: [] })
 }, 240_000)
+
+test('an equal payment is refused until a day after the release, and then no more', async () => {
+  const { id: walletId, address } = await newWallet('Ethereum')
+  await chain.fund(address)
+  const hash = await pay('Ethereum', address)
+  const { blockNumber: number } = await chain.publicClient.getTransactionReceipt({ hash: hash as Hex })
+  const [block] = await service.ctx.chains.withNode('Ethereum').sendersFrom({ number, limit: 1 })
+  const callText = block?.transactions.find((each) => each.hash === hash)?.callText ?? ''
+  const { db } = service.ctx
+  const payAgain = async (others: object = {}) => {
+    const { json } = await send('Ethereum', address, paymentOn('Ethereum'), others)
+    return json.status ?? json.code
+  }
+  const releasedBefore = (interval: string) =>
+    db.execute(drizzle`update lost_transactions set released_at = now() - ${interval}::interval where hash = ${hash}`)
+  expect(await payAgain()).toBe('submitted')
+  await keepLost(db, [{ walletId, hash, callText }])
+  expect(await payAgain()).toBe('repeat_refused')
+  await releaseLost(db, walletId)
+  expect(await payAgain()).toBe('repeat_refused')
+  await releasedBefore('23 hours 59 minutes')
+  expect([await payAgain(), await payAgain({ allow_repeat: true })]).toEqual(['repeat_refused', 'submitted'])
+  await releasedBefore('24 hours 1 minute')
+  expect(await payAgain()).toBe('submitted')
+})
 
 test('a freeze of the operator is not released', async () => {
   const { id, address } = await newWallet('Ethereum')
