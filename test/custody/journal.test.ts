@@ -17,13 +17,17 @@ const custody = await shared(openCustody())
 const { sql } = custody
 const projectId = await custody.project(SECRET)
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'strongroom-journal-'))
+const open = (name: string): Promise<Journal> => {
   const onLost = (error: unknown) => {
     throw error
   }
   const settings = { db: custody.db, key: new Uint8Array(32).fill(7), now: () => new Date(), onLost }
-  journal = await openJournal({ ...settings, paths: [join(folder, 'journal')] })
+  return openJournal({ ...settings, paths: [join(folder, name)] })
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-journal-'))
+  journal = await open('journal')
 })
 afterEach(async () => {
   await journal.close()
@@ -85,15 +89,21 @@ test('who has added nothing waits for the record that is being written', async (
   expect(await records()).toHaveLength(1)
 })
 
+const row = { table: 'developer_keys', where: { project_id: projectId } } as const
+
+const become = async (version: number) => {
+  await sql`update developer_keys set version = ${version} where project_id = ${projectId}`
+}
+
+const wrote = async (version: number, by = journal) => {
+  await become(version)
+  by.wrote(...(await readImages(custody.db, [row])).map(({ table, text }) => ({ table, text })))
+}
+
+const versionNow = async () =>
+  (await sql`select version from developer_keys where project_id = ${projectId}`)[0]?.version
+
 test('of the states of a row the newest one that the vault wrote is replayed, whatever a later record saw in the table', async () => {
-  const row = { table: 'developer_keys', where: { project_id: projectId } } as const
-  const become = async (version: number) => {
-    await sql`update developer_keys set version = ${version} where project_id = ${projectId}`
-  }
-  const wrote = async (version: number) => {
-    await become(version)
-    journal.wrote(...(await readImages(custody.db, [row])).map(({ table, text }) => ({ table, text })))
-  }
   await wrote(3)
   await wrote(2)
   await become(9)
@@ -102,8 +112,28 @@ test('of the states of a row the newest one that the vault wrote is replayed, wh
   // As a database that was restored to before the journal began.
   await sql`delete from vault_journals`
   expect(await journal.reader.replayJournal()).toEqual({ rows: 1 })
-  const [found] = await sql`select version from developer_keys where project_id = ${projectId}`
-  expect(found).toEqual({ version: 3 })
+  expect(await versionNow()).toBe(3)
+})
+
+test('with the journals of all vaults no replay brings back an older state than the newest that one of them wrote', async () => {
+  const another = await open('another')
+  try {
+    await wrote(3)
+    await wrote(4, another)
+    await keep(row)
+    await another.sync()
+    for (const journals of [
+      [journal, another],
+      [another, journal],
+    ]) {
+      await become(1)
+      await sql`delete from vault_journals`
+      for (const { reader } of journals) await reader.replayJournal()
+      expect(await versionNow()).toBe(4)
+    }
+  } finally {
+    await another.close()
+  }
 })
 
 test('audit rows that somebody has deleted from the table are named by `audit verify`', async () => {
