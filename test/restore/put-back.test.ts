@@ -399,11 +399,11 @@ test('a vault that cannot write its journal answers nobody, and ends', async () 
   const before = await readFile(VAULT_JOURNAL)
   await appendFile(VAULT_JOURNAL, 'somebody else')
   expect(codeOf(await create())).toBe('unavailable')
-  expect(world.output()[0]).toContain('the journal cannot be written')
-  // What somebody else wrote is removed: it follows on nothing. An API looks within a
-  // second for the wallet whose request failed.
+  expect(await world.stopVaults()).toEqual([1])
+  await until(() => world.output()[0]?.includes('the journal cannot be written') === true)
+  // What somebody else wrote is removed: it follows on nothing.
   await world.startVaults()
-  await until(async () => codeOf(await create()) === 'done', undefined, 5_000)
+  expect(codeOf(await create())).toBe('done')
   expect((await readFile(VAULT_JOURNAL)).subarray(0, before.length).equals(before)).toBe(true)
 })
 
