@@ -9,6 +9,7 @@ const WHY = {
   nonce_held: 'another transaction of its signer has its nonce',
   no_wallet: 'its wallet is not there',
   answered: 'its request was answered with another one',
+  failed: 'it could not be written, so its wallet is frozen',
 } as const
 
 const onChainWords = ({

@@ -11,21 +11,19 @@
 // compared the database, and shows no notes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Config } from '../config.ts'
 import type { JournalNote, Vault } from '../custody/vault.ts'
 import { openVaults } from '../environment/vaults.ts'
 import { AppError } from '../errors.ts'
-import type { Log } from '../security/log.ts'
 import { readAbout } from '../transactions/recorded.ts'
 import { perhapsElsewhere } from './journals.ts'
 import { type RestoreCtx, readNotes, restoreNoted } from './restore.ts'
 
 const LOOK_EVERY_MS = 1_000
+/** After attempts to restore that failed. */
+const PAUSE_MAX_MS = 30_000
 
 type FailoverCtx = RestoreCtx & {
   readonly vault: Pick<Vault, 'unrecorded'>
-  readonly config: Config
-  readonly log: Log
 }
 
 /** Which transaction or wallet a note is about. */
@@ -79,7 +77,7 @@ const withEachVault = async <Result>(
   }
 }
 
-/** Looks every second whether a vault waits for rows. @returns a function that stops it. */
+/** Looks every second whether a vault waits for rows, and less often after attempts that failed. @returns a function that stops it. */
 export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
   const stopping = new AbortController()
   let reported = ''
@@ -97,12 +95,17 @@ export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
     }
   }
   const looking = (async () => {
-    while (!stopping.signal.aborted) {
-      await look().catch((err: unknown) => {
-        if (!(err instanceof AppError && err.code === 'unavailable'))
+    for (let failed = 0; !stopping.signal.aborted; ) {
+      failed = await look().then(
+        () => 0,
+        (err: unknown) => {
+          if (err instanceof AppError && err.code === 'unavailable') return 0
           ctx.log.error({ err }, 'could not restore what is missing')
-      })
-      await sleep(LOOK_EVERY_MS, null, { signal: stopping.signal }).catch(() => {})
+          return failed + 1
+        },
+      )
+      const pauseMs = Math.min(LOOK_EVERY_MS * 2 ** Math.max(0, failed - 1), PAUSE_MAX_MS)
+      await sleep(pauseMs, null, { signal: stopping.signal }).catch(() => {})
     }
   })()
   return async () => {

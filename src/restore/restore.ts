@@ -12,12 +12,13 @@ import {
   obstacleTo,
   releaseBornBefore,
 } from '../../db/queries/restore.ts'
-import { lockSigner } from '../../db/queries/transactions.ts'
+import { lockSigner, transactionWithAttempts } from '../../db/queries/transactions.ts'
+import { databaseTrouble } from '../../db/trouble.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import { walletMac } from '../auth/row-macs.ts'
 import type { Hex } from '../chains/chain.ts'
 import type { OperatorCtx } from '../context.ts'
-import type { JournalNote, OperatorVault } from '../custody/vault.ts'
+import type { JournalNote, OperatorVault, Vault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { storeAnswer } from '../idempotency/once.ts'
 import { insertNewProject } from '../projects/projects.ts'
@@ -28,10 +29,12 @@ import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
 /** The vaults of the deployment, each with its own journal. */
 type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
 
-export type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics' | 'tracer'>
+export type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics' | 'tracer' | 'log'> & {
+  readonly vault: Pick<Vault, 'changeFreezes'>
+}
 
-/** `answered`: its request was answered with another transaction, by another process. */
-type SkipReason = 'nonce_held' | 'no_wallet' | 'answered'
+/** `answered`: its request was answered with another transaction, by another process. `failed`: it could not be written. */
+type SkipReason = 'nonce_held' | 'no_wallet' | 'answered' | 'failed'
 
 export type Restored = {
   /** Rows of custody that the vaults brought back. */
@@ -42,7 +45,10 @@ export type Restored = {
   readonly transactions: number
   readonly spedUp: number
   /** Signed and not recorded, with the reason. */
-  readonly skipped: readonly Skipped[]
+  readonly skipped: readonly (Skipped & {
+    /** The hash that a node has; null if none. `unknown`: no node could tell. */
+    readonly onChain: string | null
+  })[]
 }
 
 type Skipped = {
@@ -51,8 +57,6 @@ type Skipped = {
   readonly network: string
   /** Of all that was signed for it: one of them is mined at most. */
   readonly hashes: readonly string[]
-  /** The hash that a node has; null if none. `unknown`: no node could tell. */
-  readonly onChain: string | null
 }
 
 type NoteOf<Kind> = Extract<JournalNote, { readonly kind: Kind }>
@@ -138,7 +142,43 @@ const knownAmong = async ({ db }: Pick<RestoreCtx, 'db'>, ids: readonly string[]
   return known
 }
 
+type Unwritten = Readonly<Record<'id' | 'projectId' | 'walletId', string>>
+
+/**
+ * What cannot be written for a reason of its own stops nothing else. But the nonce of a transaction that is not recorded would be
+ * signed again, so its wallet is frozen. @throws the error if the database was in trouble: then all is tried again.
+ */
+const freezeUnwritten = async (
+  ctx: RestoreCtx,
+  { id, projectId, walletId }: Unwritten,
+  err: unknown,
+): Promise<void> => {
+  if (databaseTrouble(err) !== null) throw err
+  const target = { scope: 'wallet', projectId, subject: walletId } as const
+  const reason = `${id} is in a journal and could not be restored`
+  await ctx.vault.changeFreezes({ ...target, change: 'freeze', reason, actor: 'system' })
+  ctx.log.error({ err, id, wallet: walletId }, 'a note could not be restored: its wallet is frozen')
+}
+
 type Noted = { readonly wallets: readonly NoteOf<'wallet'>[]; readonly transactions: readonly Signed[] }
+
+/** @returns false if it is there, or another one of its owner. */
+const restoreWallet = async (
+  ctx: RestoreCtx,
+  { wallet, publicKey: hex, about, at }: NoteOf<'wallet'>,
+): Promise<boolean> => {
+  const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
+  const { name, type } = JSON.parse(about) as AboutWallet
+  const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
+  const facts = { ...wallet, type, publicKey, address }
+  return ctx.db.transaction(async (tx) => {
+    const createdAt = new Date(at)
+    const mac = walletMac(ctx.identity).of(facts)
+    if (!(await insertWalletUnlessKnown(tx, { ...facts, name, createdAt, mac }))) return false
+    await requestBackfill(tx, { network: wallet.network, address, keyMadeAt: createdAt })
+    return true
+  })
+}
 
 const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted): Promise<number> => {
   let restored = 0
@@ -148,50 +188,57 @@ const restoreWallets = async (ctx: RestoreCtx, { wallets, transactions }: Noted)
     ctx,
     recorded.map(({ wallet }) => wallet.id),
   )
-  for (const { wallet, publicKey: hex, about, at } of recorded) {
-    if (known.has(wallet.id)) continue
-    const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
-    const { name, type } = JSON.parse(about) as AboutWallet
-    const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
-    const facts = { ...wallet, type, publicKey, address }
-    const isNew = await ctx.db.transaction(async (tx) => {
-      const createdAt = new Date(at)
-      const mac = walletMac(ctx.identity).of(facts)
-      if (!(await insertWalletUnlessKnown(tx, { ...facts, name, createdAt, mac }))) return false
-      await requestBackfill(tx, { network: wallet.network, address, keyMadeAt: createdAt })
-      return true
-    })
-    if (isNew) restored += 1
+  for (const note of recorded) {
+    const { id, projectId } = note.wallet
+    if (known.has(id)) continue
+    try {
+      if (await restoreWallet(ctx, note)) restored += 1
+    } catch (error) {
+      await freezeUnwritten(ctx, { id, projectId, walletId: id }, error)
+    }
   }
   return restored
 }
 
-type Outcome = { readonly id: string; readonly was: 'restored' | 'recorded' | SkipReason }
+type Outcome = 'restored' | 'recorded' | SkipReason
 
-const restoreTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
+const writeTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise<Outcome> =>
   ctx.db.transaction(async (tx) => {
     const { rows, answer } = about
     if (rows.kind === 'sped_up') {
       const { network, ladder, firstRung } = rows
       const { id } = ladder
-      if (!(await lacksAttempt(tx, { id, network, firstRung, hash: attempts[0]?.hash ?? '' })))
-        return { id, was: 'recorded' }
+      if (!(await lacksAttempt(tx, { id, network, firstRung, hash: attempts[0]?.hash ?? '' }))) return 'recorded'
       await recordSpedUp(ctx, tx, rows, attempts)
-      return { id, was: 'restored' }
+      return 'restored'
     }
     const { id = '', walletId, network, signerAddress: address, nonce, bornAtBlock = null } = rows.row
     const signer = { network, address }
     await lockSigner(tx, signer)
     const obstacle = await obstacleTo(tx, { id, walletId })
-    if (obstacle !== null) return { id, was: obstacle }
+    if (obstacle !== null) return obstacle
     if (bornAtBlock !== null) await releaseBornBefore(tx, signer, { nonce, block: bornAtBlock })
     const holdsNonce = !(await isNonceHeld(tx, signer, nonce))
-    if (!holdsNonce && bornAtBlock === null) return { id, was: 'nonce_held' }
+    if (!holdsNonce && bornAtBlock === null) return 'nonce_held'
     // First: what was signed for a request that another process answered meanwhile was rolled back then.
-    if (answer !== null && !(await storeAnswer(tx, answer))) return { id, was: 'answered' }
+    if (answer !== null && !(await storeAnswer(tx, answer))) return 'answered'
     await recordSubmitted(tx, { ...rows, row: { ...rows.row, holdsNonce } }, attempts)
-    return { id, was: 'restored' }
+    return 'restored'
   })
+
+/** The row of a transaction; null for a speed-up of one. */
+const rowOf = ({ about: { rows } }: Signed) => (rows.kind === 'submitted' ? rows.row : null)
+
+const restoreTransaction = async (ctx: RestoreCtx, id: string, signed: Signed): Promise<Outcome> => {
+  try {
+    return await writeTransaction(ctx, signed)
+  } catch (error) {
+    const row = rowOf(signed) ?? (await transactionWithAttempts(ctx.db, id))?.transaction
+    if (row === undefined) throw error
+    await freezeUnwritten(ctx, { id, walletId: row.walletId, projectId: row.projectId }, error)
+    return 'failed'
+  }
+}
 
 /** Requires all vaults, because a missing one may have signed what another would sign again. */
 const requireAll = async (vaults: Vaults): Promise<void> => {
@@ -204,24 +251,25 @@ const requireAll = async (vaults: Vaults): Promise<void> => {
   )
 }
 
-/** The row of a transaction; null for a speed-up of one. */
-const rowOf = ({ about: { rows } }: Signed) => (rows.kind === 'submitted' ? rows.row : null)
-
-const hashOnChain = async ({ chains }: RestoreCtx, { about: { rows }, attempts }: Signed): Promise<string | null> => {
-  const { network } = rows.kind === 'submitted' ? rows.row : rows
+const hashOnChain = async ({ chains }: RestoreCtx, { network, hashes }: Skipped): Promise<string | null> => {
   const chain = chains.all.find((each) => each.network === network)
   if (chain === undefined) return 'unknown'
-  const asked = attempts.map(({ hash }) => ({ hash: hash as Hex, blockHash: null }))
+  const asked = hashes.map((hash) => ({ hash: hash as Hex, blockHash: null }))
   const statuses = await chain.statuses(asked).catch(() => null)
   if (statuses === null) return 'unknown'
   const mined = statuses.findIndex(({ kind }) => kind === 'mined')
-  if (mined >= 0) return asked[mined]?.hash ?? null
+  if (mined >= 0) return hashes[mined] ?? null
   return chain.isMortal ? 'unknown' : null
 }
 
-type RestoredByNotes = Omit<Restored, 'rows' | 'audit' | 'projects'>
+type RestoredByNotes = Omit<Restored, 'rows' | 'audit' | 'projects' | 'skipped'> & {
+  readonly skipped: readonly Skipped[]
+}
 
-/** Records the wallets and transactions that the database lacks. What is there stays as it is, so it may run several times at once. */
+/**
+ * Records the wallets and transactions that the database lacks. What is there stays as it is, so it may run several times at once. It
+ * asks no node: while one is away, all keys would stay closed.
+ */
 export const restoreNoted = async (ctx: RestoreCtx, notes: readonly JournalNote[]): Promise<RestoredByNotes> => {
   const transactions = ofKind(notes, 'transaction').map(signedOf)
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })
@@ -233,14 +281,13 @@ export const restoreNoted = async (ctx: RestoreCtx, notes: readonly JournalNote[
     inTurn.flatMap((signed) => rowOf(signed)?.id ?? []),
   )
   for (const signed of inTurn) {
-    const row = rowOf(signed)
-    if (row?.id !== undefined && known.has(row.id)) continue
-    const { id, was } = await restoreTransaction(ctx, signed)
-    if (was === 'restored') counts[row === null ? 'spedUp' : 'transactions'] += 1
-    else if (was !== 'recorded') {
-      const hashes = signed.attempts.map(({ hash }) => hash)
-      skipped.push({ id, why: was, network: row?.network ?? '', hashes, onChain: await hashOnChain(ctx, signed) })
-    }
+    const { rows } = signed.about
+    const { id = '', network } = rows.kind === 'submitted' ? rows.row : { ...rows.ladder, network: rows.network }
+    if (rows.kind === 'submitted' && known.has(id)) continue
+    const was = await restoreTransaction(ctx, id, signed)
+    if (was === 'restored') counts[rows.kind === 'sped_up' ? 'spedUp' : 'transactions'] += 1
+    else if (was !== 'recorded')
+      skipped.push({ id, why: was, network, hashes: signed.attempts.map(({ hash }) => hash) })
   }
   return { wallets, ...counts, skipped }
 }
@@ -253,6 +300,8 @@ export const restore = async (ctx: RestoreCtx, vaults: Vaults): Promise<Restored
   let [rows, audit] = [0, 0]
   for (const vault of vaults) rows += (await vault.replayJournal()).rows
   const noted = await restoreNoted(ctx, notes)
+  const skipped: Restored['skipped'][number][] = []
+  for (const each of noted.skipped) skipped.push({ ...each, onChain: await hashOnChain(ctx, each) })
   for (const vault of vaults) audit += (await vault.finishRestore()).audit
-  return { rows, audit, projects, ...noted }
+  return { rows, audit, projects, ...noted, skipped }
 }

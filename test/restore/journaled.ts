@@ -56,6 +56,7 @@ export const startJournaled = async ({ vaults: changes = [{}], ...input }: Input
     startVaults,
     /** Also waits for those that end by themselves. @returns their exit codes. */
     stopVaults,
+    stopVault: async (index: number): Promise<void> => void (await vaults[index]?.stop()),
     restartVaults: async (): Promise<void> => {
       await stopVaults()
       await startVaults()
