@@ -39,6 +39,8 @@ export type Db = {
   readonly ended: Ended
   /** Tells that there are new events, of whichever project. */
   readonly eventNotices: Pick<Notices, 'subscribe'>
+  /** Calls `act` when a connection was opened, before it is used: another server may answer on it. */
+  readonly onConnect: (act: () => void) => void
   /** Whether its connections are sessions of PostgreSQL, with our settings. */
   readonly readSession: () => Promise<ServerSession>
   /** Closes the pool; waits at most `timeoutSeconds` for running statements. May be called again. */
@@ -331,6 +333,9 @@ export const openDb = (options: DbOptions): Db => {
     transaction: transactionOn(pool, ended),
     ended,
     eventNotices,
+    onConnect: (act: () => void) => {
+      for (const each of [pool, planned]) each.on('connect', act)
+    },
     readSession: () => readSession(sessionConfig({ ...options, settings })),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
       // A pg pool refuses a second end().

@@ -12,8 +12,8 @@
 // opened and none is made, until `cli restore` has inserted the records.
 //
 // If it has the records and is on another server, or has another mark than the running vault wrote, it may lack what the API wrote
-// last. So what vaults have signed and made is compared with the API's tables too. If these lack anything, no key is opened until an API has written it anew
-// from the notes (src/restore/after-failover.ts).
+// last. So what vaults have signed and made is compared with the API's tables too. If these lack anything, no key is opened until an API
+// has written it anew from the notes (src/restore/after-failover.ts).
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
@@ -37,7 +37,7 @@ import { createReader, type JournalReader, NOTES_BEFORE_MS } from './reader.ts'
 import { type JournalRecord, type Note, readRecord } from './records.ts'
 import { findMissingAudit, lacksAny } from './replay.ts'
 
-/** How long it is believed that the database is still the same. */
+/** How long it is believed that the database is still the same, while no connection is opened. */
 const SAME_FOR_MS = 1_000
 const TICK_MS = 400
 /** How often a database that is behind is compared in full. */
@@ -209,13 +209,22 @@ const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, isExpected:
   return { started, from, lacks: await lacking() }
 }
 
+/** How many connections were opened: what takes the place of a lost one may lead to another server. */
+const countConnections = (db: Db): (() => number) => {
+  let opened = 0
+  db.onConnect(() => {
+    opened += 1
+  })
+  return () => opened
+}
+
 /** Compares the database with the journal, and marks in it what it has. */
 const createMarks = ({ db, file }: Opened) => {
-  let known = 0
+  let [known, heardOpened] = [0, 0]
   let lacks: Lacking = null
-  let heardAtMs = Number.NEGATIVE_INFINITY
-  let comparedAtMs = Number.NEGATIVE_INFINITY
+  let [heardAtMs, comparedAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
   let started: string | null = null
+  const opened = countConnections(db)
 
   /** The database may have what was recorded last, although its mark is older: it is written later. @throws unavailable */
   const catchUp = async (): Promise<void> => {
@@ -243,13 +252,13 @@ const createMarks = ({ db, file }: Opened) => {
     sizeMax: WAITING_MAX,
     run: async () => {
       using _turn = await turns.enter()
-      const askedAtMs = performance.now()
+      const [askedAtMs, askedOpened] = [performance.now(), opened()]
       const isDue = performance.now() - comparedAtMs > COMPARED_EVERY_MS
       if (lacks === null ? !(await isSame()) : isDue) {
         await catchUp()
         comparedAtMs = askedAtMs
       }
-      heardAtMs = askedAtMs
+      ;[heardAtMs, heardOpened] = [askedAtMs, askedOpened]
     },
   })
 
@@ -263,7 +272,7 @@ const createMarks = ({ db, file }: Opened) => {
     lacking: () => lacks,
     known: () => known,
     require: async (): Promise<void> => {
-      if (performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
+      if (heardOpened !== opened() || performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
       if (lacks !== null) throw behind(lacks)
     },
     /** Opens keys again, if it still is the database that was compared. @param of only if this was lacking. @throws unavailable */
