@@ -2,8 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../devnet/port.ts'
 import { scripts } from '../package.json'
 import { LARGE_BODIES, SMALL_BODY_BYTES } from '../src/http/limits.ts'
+import { until } from './support/until.ts'
 
 const FOLDER = new URL('../deploy/systemd/', import.meta.url)
 /** The script of package.json that starts the same process. */
@@ -108,31 +110,95 @@ test('nginx takes large bodies on the routes that need them, and there alone', (
   expect(small.filter(isLarge)).toEqual([])
   expect(Math.max(...LARGE_BODIES.values())).toBe(4 * 1024 * 1024)
   expect(text).toContain(`  client_max_body_size ${SMALL_BODY_BYTES / 1024}k;`)
-  expect(text).toMatch(/limit_conn_zone \$binary_remote_addr zone=(\w+):.*\n[\s\S]*limit_conn \1 [0-9]+;/)
+  expect(text).toMatch(/limit_conn_zone \$strongroom_client zone=(\w+):.*\n[\s\S]*limit_conn \1 [0-9]+;/)
 })
 
 const nginx = Bun.which('nginx', { PATH: `${process.env.PATH}:/usr/sbin` })
 if (nginx === null) console.log('nginx is not installed: its configuration is not checked by itself')
 
-test.skipIf(nginx === null)('nginx takes its configuration', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'strongroom-nginx-'))
+/** Tests choose the address of a client. */
+const REAL_IP = 'set_real_ip_from 127.0.0.1; set_real_ip_from ::1; real_ip_header X-Real-IP;'
+
+/** Writes the configuration of an nginx on `port`, where a client may have two requests. @returns the command that starts it. */
+const configureNginx = async (
+  folder: string,
+  { port, api }: { readonly port: number; readonly api: string },
+): Promise<readonly string[]> => {
   const [key, certificate] = [join(folder, 'tls.key'), join(folder, 'tls.crt')]
   Bun.spawnSync([
     ...['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=x'],
     ...['-keyout', key, '-out', certificate],
   ])
+  const plainPort = await freePort()
   const text = readFileSync(CONF, 'utf8')
     .replaceAll('/etc/strongroom/proxy', folder)
     .replaceAll('/var/log/nginx', folder)
-    .replaceAll(/listen (\[::\]:)?(80|443)/g, 'listen $118$2')
+    .replaceAll(/listen (\[::\]:)?80;/g, `listen $1${plainPort};`)
+    .replaceAll(/listen (\[::\]:)?443 /g, `listen $1${port} `)
+    .replaceAll(/127\.0\.0\.1:300[12]/g, api)
+    .replace(/(limit_conn \w+) 100;/, '$1 2;')
   writeFileSync(join(folder, 'site.conf'), text)
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((of) => `${of}_temp_path ${folder}/${of};`)
-  const http = `${temporary.join(' ')} include ${folder}/site.conf;`
-  const main = `pid ${folder}/pid; error_log stderr; events {} http { ${http} }`
+  const http = `${temporary.join(' ')} ${REAL_IP} include ${folder}/site.conf;`
+  const main = `daemon off; master_process off; pid ${folder}/pid; error_log stderr; events {} http { ${http} }`
   writeFileSync(join(folder, 'nginx.conf'), main)
-  const { exitCode, stderr } = Bun.spawnSync([nginx ?? '', '-t', '-p', folder, '-c', join(folder, 'nginx.conf')])
-  rmSync(folder, { recursive: true })
+  return [nginx ?? '', '-p', folder, '-c', join(folder, 'nginx.conf')]
+}
+
+test.skipIf(nginx === null)('nginx takes its configuration, and counts an IPv6 client by its /64', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'strongroom-nginx-'))
+  const answers: (() => void)[] = []
+  const api = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async ({ url }) => {
+      if (url.endsWith('/slow')) await new Promise<void>((resolve) => answers.push(resolve))
+      return new Response()
+    },
+  })
+  const port = await freePort()
+  const command = await configureNginx(folder, { port, api: `127.0.0.1:${api.port}` })
+  const { exitCode, stderr } = Bun.spawnSync([...command, '-t'])
   expect({ exitCode, told: exitCode === 0 ? '' : stderr.toString() }).toEqual({ exitCode: 0, told: '' })
+
+  const program = Bun.spawn([...command], { stderr: 'ignore' })
+  const call = async (path: string, from: string) => {
+    const isOwn = from === '127.0.0.1' || from === '[::1]'
+    const headers = { ...(isOwn ? {} : { 'x-real-ip': from }), connection: 'close' }
+    const url = `https://${isOwn ? from : '127.0.0.1'}:${port}${path}`
+    return (await fetch(url, { headers, tls: { rejectUnauthorized: false } })).status
+  }
+  await until(
+    () => call('/', '127.0.0.1').catch(() => 0),
+    (status) => status === 200,
+  )
+  /** What each of `others` is answered while two requests of `pair` wait. */
+  const whileWaiting = async (pair: readonly [string, string], others: readonly string[]) => {
+    const slow = pair.map((from) => call('/slow', from))
+    await until(() => answers.length === 2)
+    const statuses = await Promise.all(others.map((from) => call('/', from)))
+    for (const answer of answers.splice(0)) answer()
+    expect(await Promise.all(slow)).toEqual([200, 200])
+    return statuses
+  }
+  try {
+    expect(
+      // One byte of the subnet is a line feed.
+      await whileWaiting(
+        ['2001:db8:a:1::1', '2001:db8:a:1:ffff::2'],
+        ['2001:db8:a:1::3', '2001:db8:a:2::1', '192.0.2.1', '[::1]', '127.0.0.1'],
+      ),
+    ).toEqual([429, 200, 200, 200, 200])
+    expect(await whileWaiting(['192.0.2.1', '192.0.2.1'], ['192.0.2.1', '192.0.2.2'])).toEqual([429, 200])
+    const mapped = ['::ffff:192.0.2.1', '::ffff:192.0.2.2'] as const
+    expect(await whileWaiting(mapped, ['::ffff:192.0.2.3'])).toEqual([200])
+    expect(await whileWaiting(['[::1]', '[::1]'], ['[::1]', '127.0.0.1'])).toEqual([429, 200])
+  } finally {
+    program.kill()
+    await program.exited
+    await api.stop(true)
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('each block of a shell in the pages is one', () => {
