@@ -17,12 +17,24 @@ export const checkText = (text: string, field: string): void => {
 /** A UUID (RFC 9562 §4), in any letter case. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/**
- * What hides, reorders or ends text: controls, bidirectional and other format characters, and all that is shown as nothing. Joiners
- * belong between letters of scripts that join (as in Persian) and within emoji, and selectors behind an emoji.
- */
-const HIDDEN =
-  /(?!\u200c|\u200d|\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?<![[\p{L}\p{M}\p{S}]--[\0-\x7f]])[\u200c\u200d]|[\u200c\u200d](?![[\p{L}\p{S}]--[\0-\x7f]])|(?<!\p{Emoji})[\ufe0e\ufe0f]/gv
+/** Of the scripts of India and Sri Lanka: it takes the vowel from the letter before. */
+const VIRAMA = '[\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d4d\\u0dca]'
+/** A letter of a script whose letters join, as in Arabic. */
+const CURSIVE = '[\\p{L}&&[\\p{scx=Arab}\\p{scx=Syrc}\\p{scx=Nkoo}\\p{scx=Adlm}\\p{scx=Rohg}]]'
+
+/** Where people see what joiners and selectors do (UAX 31 §2.3, UTS 51). */
+const SEEN = [
+  `(?<=${VIRAMA})(?:\\u200c(?=\\p{L})|\\u200d)`,
+  // As in Bengali and Kannada.
+  `(?<=[\\u0900-\\u0dff])\\u200d(?=${VIRAMA})`,
+  `(?<=${CURSIVE}\\p{M}*)\\u200c(?=${CURSIVE})`,
+  '(?<=\\p{ExtPict}[\\p{EMod}\\ufe0f]?)\\u200d(?=\\p{ExtPict})',
+  '(?<=[\\p{Emoji}--[#*0-9]])[\\ufe0e\\ufe0f]',
+  '(?<=[#*0-9])\\ufe0f(?=\\u20e3)',
+]
+
+/** What hides, reorders or ends text: controls, bidirectional and other format characters, and all that is shown as nothing. */
+const HIDDEN = new RegExp(`(?!${SEEN.join('|')})[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]`, 'gv')
 const LINE_BREAKS = /[\t\r\n]/g
 
 /** Whether people see a text of one line as it is: no name that is given may look like another one. */
