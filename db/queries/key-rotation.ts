@@ -1,7 +1,9 @@
 // Changing a key: rows get other MACs, and what was made with the earlier key ends.
 
-import { and, eq, inArray, isNull, lte, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { deleteRows } from '../deciding-rows.ts'
 import {
   apiKeys,
   emailCodes,
@@ -14,6 +16,7 @@ import {
   tokenKeys,
 } from '../schema.ts'
 import { readPresent } from './present.ts'
+import { endLiveSessions } from './sessions.ts'
 
 /** The tables with a MAC in each row, by the names that operators read. */
 export type MacTable =
@@ -70,38 +73,36 @@ export const resealTokenKey = async (
   await tx.update(tokenKeys).set({ sealed }).where(eq(tokenKeys.id, id))
 }
 
-const ended = { endedAt: sql`now()`, endedBy: 'operator', mac: null } as const
-
-const SESSIONS_AT_ONCE = 2_000
+const ROWS_AT_ONCE = 500
 
 /** Ends the sessions that had begun before this call, some at a time. */
 export const endOldSessions = async (db: Db): Promise<void> => {
-  const before = await readPresent(db)
-  for (let isDone = false; !isDone; ) {
-    const some = db
-      .select({ id: sessions.id })
-      .from(sessions)
-      .where(and(isNull(sessions.endedAt), lte(sessions.createdAt, before)))
-      .limit(SESSIONS_AT_ONCE)
-    const { rowCount } = await db.update(sessions).set(ended).where(inArray(sessions.id, some))
-    isDone = (rowCount ?? 0) === 0
-  }
+  const isOld = lte(sessions.createdAt, await readPresent(db))
+  const some = db
+    .select({ id: sessions.id })
+    .from(sessions)
+    .where(and(isNull(sessions.endedAt), isOld))
+    .limit(ROWS_AT_ONCE)
+  while ((await endLiveSessions(db, { by: 'operator', where: inArray(sessions.id, some) })).length > 0);
+}
+
+/** Deletes the rows that are found now, by a column that names them: another that is added meanwhile would look like one that stayed. */
+const deleteFound = async (tx: Tx, column: PgColumn, where?: SQL): Promise<void> => {
+  const found = await tx.select({ value: column }).from(column.table).where(where)
+  const values = sql.param(found.map(({ value }) => value))
+  await deleteRows(tx, column.table, { where: and(where, sql`${column} = any(${values})`) })
 }
 
 /** Operators log in to the console again. */
-export const endConsoleSessions = async (tx: Tx): Promise<void> => {
-  await tx.delete(operatorTokens)
-}
+export const endConsoleSessions = (tx: Tx): Promise<void> => deleteFound(tx, operatorTokens.hash)
 
 /** Ends all sessions of users, and all logins that have begun. */
 export const endLogins = async (tx: Tx): Promise<void> => {
-  await tx.update(sessions).set(ended).where(isNull(sessions.endedAt))
-  await tx.delete(sessionChallenges).where(isNull(sessionChallenges.usedAt))
-  await tx.delete(nonces)
-  await tx.delete(emailCodes)
+  await endLiveSessions(tx, { by: 'operator' })
+  await deleteFound(tx, sessionChallenges.id, isNull(sessionChallenges.usedAt))
+  await deleteFound(tx, nonces.nonce)
+  await deleteFound(tx, emailCodes.codeMac)
 }
-
-const ROWS_AT_ONCE = 500
 
 export const listLiveApiKeys = (db: Db): Promise<readonly { readonly id: string }[]> =>
   db.select({ id: apiKeys.id }).from(apiKeys).where(isNull(apiKeys.revokedAt)).limit(ROWS_AT_ONCE)

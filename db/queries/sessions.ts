@@ -178,19 +178,23 @@ export const listSessions = async (
     .orderBy(desc(sessions.createdAt), desc(sessions.id))
     .limit(input.limit)
 
+/** Ends the live sessions that are found now: another that begins meanwhile would look like one that did not end. */
+export const endLiveSessions = async (
+  db: Db | Tx,
+  { by, where }: { readonly by: SessionEnd; readonly where?: SQL | undefined },
+): Promise<readonly SessionRow[]> => {
+  const live = await db.select({ id: sessions.id }).from(sessions).where(and(where, isNotEnded))
+  const ids = live.map(({ id }) => id)
+  return ids.length === 0 ? [] : endRows(db, by, inArray(sessions.id, ids))
+}
+
 /** Ends the sessions of a user, but not `except`. @returns those that had not ended before. */
-export const endSessionsOf = async (
+export const endSessionsOf = (
   tx: Tx,
   input: Required<OfUser> & { readonly except: string | null; readonly by: SessionEnd },
 ): Promise<readonly SessionRow[]> => {
   const isOther = input.except === null ? undefined : ne(sessions.id, input.except)
-  const live = await tx
-    .select({ id: sessions.id })
-    .from(sessions)
-    .where(and(ofUser(input), isOther, isNotEnded))
-  // Only these: another that begins meanwhile would look like one that did not end.
-  const ids = live.map(({ id }) => id)
-  return ids.length === 0 ? [] : endRows(tx, input.by, inArray(sessions.id, ids))
+  return endLiveSessions(tx, { by: input.by, where: and(ofUser(input), isOther) })
 }
 
 /** Locks a session, so that it does not end before the transaction does. @returns null if it has ended. */

@@ -7,6 +7,7 @@ import type { Tx } from '../../db/client.ts'
 import { createEnded, endedName } from '../../db/deciding-rows.ts'
 import * as approvals from '../../db/queries/approvals.ts'
 import * as issuers from '../../db/queries/issuers.ts'
+import * as rotation from '../../db/queries/key-rotation.ts'
 import * as operators from '../../db/queries/operators.ts'
 import * as secretChanges from '../../db/queries/secret-changes.ts'
 import * as sessions from '../../db/queries/sessions.ts'
@@ -343,6 +344,36 @@ const OPERATORS: readonly Act[] = [
       const { name, ...row } = newIssuer()
       await db.transaction((tx) => issuers.insertIssuer(tx, { ...row, name }))
       return () => ran(() => db.transaction((tx) => issuers.deleteIssuer(tx, { projectId, name })))
+    },
+  },
+  {
+    name: 'the end of all sessions that began before',
+    writes: [['sessions', 'update']],
+    prepare: async () => {
+      await people.anonymous()
+      return () => ran(() => rotation.endOldSessions(db))
+    },
+  },
+  {
+    name: 'the end of all logins',
+    writes: [
+      ['sessions', 'update'],
+      ['session_challenges', 'delete'],
+      ['nonces', 'delete'],
+      ['email_codes', 'delete'],
+    ],
+    prepare: async () => {
+      await Promise.all([people.anonymous(), people.newChallenge(), mailCode(newEmail())])
+      await service.post('/users/login-with-discoverable-passkey', {}, FROM_PAGE)
+      return () => ran(() => db.transaction(rotation.endLogins))
+    },
+  },
+  {
+    name: 'the end of all sessions of the console',
+    writes: [['operator_tokens', 'delete']],
+    prepare: async () => {
+      await newOperator()
+      return () => ran(() => db.transaction(rotation.endConsoleSessions))
     },
   },
   {
