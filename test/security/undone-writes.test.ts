@@ -16,6 +16,7 @@ import { NotWritten } from '../../db/written.ts'
 import { createApiKey, revokeApiKey } from '../../src/api-keys/api-keys.ts'
 import { rotateTokenKeys } from '../../src/auth/access-token.ts'
 import { createAuthenticate } from '../../src/auth/authenticate.ts'
+import { type Limit, throttle } from '../../src/auth/throttle.ts'
 import { readConfig } from '../../src/config.ts'
 import { createConsoleCtx } from '../../src/console/context.ts'
 import { inviteOperator, removeOperator } from '../../src/console/operators.ts'
@@ -27,6 +28,7 @@ import { refreshToken } from '../../src/users/session.ts'
 import { disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
+import { until } from '../support/until.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
 import { peopleOf, type Session } from '../users/people.ts'
 
@@ -688,6 +690,38 @@ test('what is over by the clock of the process admits nobody, though it is not b
   const link = async (ms: number) =>
     (await readToken(ahead(consoleCtx, ms), consoleCtx.db, { kind: 'link', secret })) !== null
   expect([await link(700_000), await link(0)]).toEqual([false, true])
+})
+
+test('a process lets through twice the tries of a throttle, whatever the database counts', async () => {
+  const newLimit = (windowSeconds: number) => ({ of: ['a test', newName()], tries: 2, windowSeconds })
+  const fiveTries = async (limit: Limit, between: () => Promise<unknown> = async () => {}) => {
+    const outcomes: unknown[] = []
+    for (let n = 0; n < 5; n += 1) {
+      outcomes.push(
+        await throttle(ctx, [limit]).then(
+          () => 'done',
+          ({ code }) => code,
+        ),
+      )
+      await between()
+    }
+    return outcomes.join(' ')
+  }
+  const limited = 'done done done done rate_limited'
+  const reset = () => sql`delete from throttles`
+  expect(await fiveTries(newLimit(900))).toBe('done done rate_limited rate_limited rate_limited')
+  const short = newLimit(1)
+  expect(await fiveTries(short, reset)).toBe(limited)
+
+  const [disobedience] = disobediencesOf('update').filter(({ name }) => name.includes('old row'))
+  if (disobedience === undefined) throw new Error('the old row stays')
+  const planted = { table: 'throttles', write: 'update', disobedience } as const
+  expect(await whileDisobeying(sql, planted, () => fiveTries(newLimit(900)))).toBe(limited)
+
+  await until(
+    () => fiveTries(short, reset),
+    (outcomes) => outcomes === limited,
+  )
 })
 
 test('what has ended is not forgotten for other rows that end often', () => {
