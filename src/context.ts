@@ -3,7 +3,7 @@
 // - caches of costly results: the canonical text of an address, the bytes of a namespace, that a public key was checked,
 //   the types of programs' payloads as a registry has read them, hashes of typed data's types and domains;
 // - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
-//   running balance check, and the address from which a request came;
+//   running balance check, the tries that were let through, and the address from which a request came;
 // - the call that a vault runs, whose parts are measured;
 // - the WebAssembly that signs with sr25519, whose memory is restored after each use.
 
