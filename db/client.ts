@@ -57,8 +57,8 @@ type DbOptions = {
 const CONNECT_TIMEOUT_MS = 10_000
 
 /**
- * How long a statement may wait and run, and how long a transaction may do nothing: whoever is lost or hangs in a transaction
- * holds its locks no longer than this.
+ * How long a statement may wait and run, and how long a transaction may do nothing: a process that is lost or hangs in a
+ * transaction holds its locks no longer than this.
  */
 const LOCK_TIMEOUT_MS = 10_000
 /** Shorter, so that those who wait for a lock of such a transaction get it. */
@@ -74,7 +74,7 @@ const KEEPALIVES = [
   '-c tcp_user_timeout=25000',
 ].join(' ')
 const KEEPALIVE_MS = 10_000
-/** So no process stays longer with a server that is no longer the right one, for whatever reason. */
+/** After this a connection is replaced: a process leaves a server that has stopped to be the right one. */
 const LIFETIME_SECONDS = 900
 const MEANT = Object.entries(MEANING)
   .map(([name, value]) => `-c ${name}=${value}`)

@@ -41,7 +41,7 @@ export const readOnlyError = (): Error => Object.assign(new Error('The server is
 
 /**
  * A client that connects only to a server that may be written: a standby, or the primary of before, would refuse what is written
- * and show what is no longer so. PostgreSQL 14 and later reports at each login, and at each change, which it is.
+ * and show what has changed since. PostgreSQL 14 and later reports at each login, and at each change, which it is.
  */
 export class WritableClient extends pg.Client {
   /** The settings that are on of those that make a session read-only. */

@@ -123,8 +123,8 @@ export const revivedUsers = (db: Queryable, of: OfProject) =>
 type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
 
 /**
- * Deleted rows. Of these the service deletes only passkeys and issuers, with an audit row, and users as whom nobody can log in and
- * who have no wallet.
+ * Deleted rows. The service itself deletes passkeys and issuers, with an audit row. It also deletes users who have no wallet and
+ * cannot log in again.
  */
 export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<readonly GoneRow[]> => {
   const { rows } = await db.execute<GoneRow>(sql`

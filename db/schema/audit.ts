@@ -38,7 +38,7 @@ export const audit = pgTable(
       .on(table.projectId, sql`(details->>'hash')`)
       .where(sql`details->>'valid_until_block' is not null`),
     check('audit_action', oneOf('action', AUDIT_ACTIONS)),
-    // Vaults read every row to chain it, whoever wrote it. The text is measured, since a stored value may be compressed.
+    // Vaults read every row to chain it, also rows that another process wrote. The text is measured, since a stored value may be compressed.
     check(
       'audit_size',
       sql`octet_length(${table.details}::text) <= 65536 and octet_length(${table.actor}) <= 8192 and octet_length(${table.subject}) <= 8192 and octet_length(${table.mac}) <= 64`,

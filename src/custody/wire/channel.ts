@@ -20,7 +20,7 @@ export type Channel = {
   /** Waits until it is not, or until the channel is closed. */
   flowing(): Promise<void>
   /**
-   * To be called again and again. @returns for how many calls the other side has neither ended a message that it began nor read
+   * To be called again and again. @returns for how many calls the other side has left a message unfinished, or has not read
    * what was sent. So a process that stood still itself accuses nobody.
    */
   stalled(): number

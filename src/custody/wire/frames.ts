@@ -86,7 +86,7 @@ type FrameReader = Disposable & {
 type Begun = { readonly bytes: Uint8Array; received: number; readonly room: Disposable }
 
 /**
- * Finds the messages in what is received in any pieces. Disposing of the reader zeroes what is no whole message yet.
+ * Finds the messages in what is received in any pieces. Disposing of the reader zeroes an incomplete message.
  * @param takeRoom for a message of this length, until its end; null if there is none. By default there always is.
  */
 export const createFrameReader = (takeRoom: (bytes: number) => Disposable | null = () => UNBOUNDED): FrameReader => {

@@ -1,6 +1,6 @@
 // Memory for messages, from the time when their length is known until their request has ended.
 //
-// Whoever reaches the socket can begin messages and not end them, on many connections. So a connection has a little memory of its
+// A process that reaches the socket can begin messages and not end them, on many connections. So a connection has a little memory of its
 // own, enough for usual requests, and what is beyond that comes from room that all connections share. A message for which there is
 // none is not read until others have ended, first come, first served. Nobody waits for more than a few: what is begun must end in
 // time (listen.ts).

@@ -90,7 +90,7 @@ export const execution = ({ address, owner }: ContractWallet, intents: readonly 
   ...senderPartOf(intents),
 })
 
-/** null if the lengths do not match the data, or if an element is no call, as MultiSendCallOnly undoes such a batch. */
+/** null if the lengths do not match the data, or if an element is not a plain call, since MultiSendCallOnly undoes such a batch. */
 const unpackElements = (packed: Hex): readonly Intent[] | null => {
   const intents: Intent[] = []
   const end = size(packed)
