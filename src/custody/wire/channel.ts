@@ -32,8 +32,8 @@ export type Channel = {
 type Handlers = {
   /** While it is false nothing is read, so that the other side has to wait. */
   readonly mayTake: () => boolean
-  /** For messages; by default there is always some. */
-  readonly room?: Room
+  /** Takes part in the room for messages; by default there is always some. */
+  readonly enterRoom?: (onRoom: () => void) => ReturnType<Room['enter']>
   /** Whoever takes a message disposes of it. @throws Refused */
   readonly onMessage: (message: Message) => void
   /** The other side sent something that may not come. */
@@ -80,7 +80,7 @@ const createStalls = (isStalled: () => boolean) => {
 }
 
 export const openChannel = (socket: Socket, handlers: Handlers): Channel => {
-  const share = handlers.room?.enter(() => take())
+  const share = handlers.enterRoom?.(() => take())
   const reader = createFrameReader(share?.take)
   const sending = createSending(socket)
   let flow = Promise.withResolvers<void>()

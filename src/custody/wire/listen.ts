@@ -239,7 +239,7 @@ const serveConnection = (serving: Serving) => {
 
   const channel = openChannel(socket, {
     mayTake: () => !load.isFull() && !socket.writableNeedDrain,
-    room,
+    enterRoom: (onRoom) => room.enter(onRoom, peer),
     onMessage,
     onRefused: refuse,
     onClosed: () => {

@@ -1,9 +1,9 @@
 // Memory for messages, from the time when their length is known until their request has ended.
 //
-// A process that reaches the socket can begin messages and not end them, on many connections. So a connection has a little memory of its
-// own, enough for usual requests, and what is beyond that comes from room that all connections share. A message for which there is
-// none is not read until others have ended, first come, first served. Nobody waits for more than a few: what is begun must end in
-// time (listen.ts).
+// A client that reaches the socket can begin messages and not end them, on many connections. So each connection has a little memory
+// of its own, where small messages always have room, and the others take theirs from room that all connections share. One peer can
+// have half of it. A message for which there is no room is not read until others have ended, first come, first served. It waits
+// for a few at most: what is begun must end in time (listen.ts).
 
 /** Some hundreds of usual requests. */
 const OWN_BYTES = 256 * 1024
@@ -17,60 +17,84 @@ type Share = Disposable & {
 }
 
 export type Room = {
-  /** @param onRoom there is room for the message that had none. */
-  enter(onRoom: () => void): Share
+  /**
+   * @param onRoom there is room for the message that had none.
+   * @param peer the client; null if it is unknown: then the connection counts as one.
+   */
+  enter(onRoom: () => void, peer: string | null): Share
 }
 
-type Waiting = { readonly fits: () => boolean; readonly grant: () => void }
+type Waiting = { readonly peer: string | Share; readonly bytes: number; readonly grant: (room: Disposable) => void }
 
 export const createRoom = ({ ownBytes = OWN_BYTES, sharedBytes = SHARED_BYTES } = {}): Room => {
   let free = sharedBytes
+  const usedBy = new Map<Waiting['peer'], number>()
   const waiting = new Map<Share, Waiting>()
 
+  const add = (peer: Waiting['peer'], bytes: number): void => {
+    free -= bytes
+    const used = (usedBy.get(peer) ?? 0) + bytes
+    if (used === 0) usedBy.delete(peer)
+    else usedBy.set(peer, used)
+  }
+
+  const takeShared = ({ peer, bytes }: Waiting): Disposable => {
+    add(peer, bytes)
+    const give = () => {
+      add(peer, -bytes)
+      wake()
+    }
+    return { [Symbol.dispose]: give }
+  }
+
   const wake = (): void => {
-    for (const [share, { fits, grant }] of waiting) {
-      if (!fits()) return
+    /** Peers that have their half, and whose messages wait behind each other. */
+    const full = new Set<Waiting['peer']>()
+    for (const [share, message] of waiting) {
+      const { peer, bytes } = message
+      if ((usedBy.get(peer) ?? 0) + bytes > sharedBytes / 2) full.add(peer)
+      if (full.has(peer)) continue
+      if (bytes > free) return
       waiting.delete(share)
-      grant()
+      message.grant(takeShared(message))
     }
   }
 
-  const enter: Room['enter'] = (onRoom) => {
-    let used = 0
-    /** Taken already, for the message that waited. */
-    let granted = 0
-    const sharedOf = (bytes: number): number => Math.max(0, used + bytes - ownBytes) - Math.max(0, used - ownBytes)
-    const add = (bytes: number): void => {
-      free -= sharedOf(bytes)
-      used += bytes
+  const enter: Room['enter'] = (onRoom, peer) => {
+    let ownUsed = 0
+    /** For the message that waited. */
+    let granted: Disposable | null = null
+    const takeOwn = (bytes: number): Disposable => {
+      ownUsed += bytes
+      const give = () => {
+        ownUsed -= bytes
+        if (waiting.has(share)) queueMicrotask(onRoom)
+      }
+      return { [Symbol.dispose]: give }
     }
-    const give = (bytes: number): void => {
-      add(-bytes)
-      wake()
+    const grant: Waiting['grant'] = (room) => {
+      granted = room
+      queueMicrotask(onRoom)
     }
     const share: Share = {
       take: (bytes) => {
-        if (granted === 0) {
-          const needed = sharedOf(bytes)
-          if (needed > 0 && (waiting.size > 0 || needed > free)) {
-            const grant = () => {
-              add(bytes)
-              granted = bytes
-              queueMicrotask(onRoom)
-            }
-            if (!waiting.has(share)) waiting.set(share, { fits: () => sharedOf(bytes) <= free, grant })
-            return null
-          }
+        if (granted === null && ownUsed + bytes <= ownBytes) {
           waiting.delete(share)
-          add(bytes)
+          return takeOwn(bytes)
         }
-        granted = 0
-        return { [Symbol.dispose]: () => give(bytes) }
+        if (granted === null && !waiting.has(share)) {
+          waiting.set(share, { peer: peer ?? share, bytes, grant })
+          wake()
+        }
+        const room = granted
+        granted = null
+        return room
       },
       [Symbol.dispose]: () => {
         waiting.delete(share)
-        give(granted)
-        granted = 0
+        granted?.[Symbol.dispose]()
+        granted = null
+        wake()
       },
     }
     return share
