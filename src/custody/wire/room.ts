@@ -26,7 +26,8 @@ export type Room = {
 
 type Waiting = { readonly peer: string | Share; readonly bytes: number; readonly grant: (room: Disposable) => void }
 
-export const createRoom = ({ ownBytes = OWN_BYTES, sharedBytes = SHARED_BYTES } = {}): Room => {
+/** The room of all connections, and the messages that wait for it. */
+const createShared = (sharedBytes: number) => {
   let free = sharedBytes
   const usedBy = new Map<Waiting['peer'], number>()
   const waiting = new Map<Share, Waiting>()
@@ -59,6 +60,12 @@ export const createRoom = ({ ownBytes = OWN_BYTES, sharedBytes = SHARED_BYTES } 
       message.grant(takeShared(message))
     }
   }
+
+  return { waiting, wake }
+}
+
+export const createRoom = ({ ownBytes = OWN_BYTES, sharedBytes = SHARED_BYTES } = {}): Room => {
+  const { waiting, wake } = createShared(sharedBytes)
 
   const enter: Room['enter'] = (onRoom, peer) => {
     let ownUsed = 0
