@@ -165,6 +165,8 @@ const withChains = async <Of extends ReadingCtx & Partial<Pick<Ctx, 'identity'>>
 
 /** Transactions of one signer that are prepared at the same time. Each of them has the signer's key open meanwhile. */
 const PREPARED_TOGETHER_MAX = 16
+/** A request that waits for a signer's lock is refused after ten seconds (db/client.ts), and those behind it soon after. */
+const TURN_WAIT_MAX_MS = 15_000
 
 /**
  * The context of a process that asks the vault.
@@ -189,7 +191,7 @@ const createCtxWith = async <AnyVault extends Vault>(
     securityEvents,
     tokens: createAccessTokens({ ...base, securityEvents }),
     issuers: createIssuers({ ...base, securityEvents }),
-    signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX }),
+    signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX, waitMaxMs: TURN_WAIT_MAX_MS }),
     wallets: createOurWallets({ ...base, securityEvents }),
     requests: createRequests(base),
     space: watchSpace(base),

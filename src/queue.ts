@@ -148,11 +148,11 @@ export type OrderedQueues = {
   run<Result>(name: string, work: (turn: Turn) => Promise<Result>): Promise<Result>
 }
 
-/** @throws busy if the promise is not fulfilled by then. */
-const fulfilledBy = async (promise: Promise<void>, deadlineMs: number): Promise<void> => {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(busy()), Math.max(0, deadlineMs - performance.now()))
-  await Promise.race([promise, late]).finally(() => clearTimeout(timer))
+/** What a promise is fulfilled with; null if that takes longer. */
+export const within = async <Value>(ms: number, promise: Promise<Value>): Promise<{ readonly value: Value } | null> => {
+  const { promise: over, resolve } = Promise.withResolvers<null>()
+  const timer = setTimeout(resolve, ms, null)
+  return await Promise.race([promise.then((value) => ({ value })), over]).finally(() => clearTimeout(timer))
 }
 
 /**
@@ -177,8 +177,11 @@ export const createOrderedQueues = (limits: Limits): OrderedQueues => {
           if (ends.get(name) === ended) ends.delete(name)
         })
       ends.set(name, ended)
+      const turn = async () => {
+        if ((await within(Math.max(0, deadlineMs - performance.now()), earlier)) === null) throw busy()
+      }
       try {
-        return await work(() => fulfilledBy(earlier, deadlineMs))
+        return await work(turn)
       } finally {
         end()
       }

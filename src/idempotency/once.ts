@@ -19,7 +19,7 @@ import type { Ctx } from '../context.ts'
 import { canonicalJson } from '../custody/canonical-json.ts'
 import { AppError } from '../errors.ts'
 import { retiredWhenMade } from '../keys/retired.ts'
-import { createQueues } from '../queue.ts'
+import { createQueues, within } from '../queue.ts'
 
 /** An operation calls it with its result, at the end of its database transaction if it has one. */
 export type Remember<Result> = ((db: Queryable, result: Result) => Promise<void>) & {
@@ -77,6 +77,17 @@ const forged = ({ projectId, key: subject }: IdempotencyScope): AppError =>
     event: { kind: 'row_forged', projectId, subject, details: { table: 'idempotency_keys' } },
   })
 
+/** Below the minute after which the runtime closes a connection that is silent (environment/runtime.ts). */
+const ANSWERED_WITHIN_MS = 50_000
+
+/** @param what the part that took long. */
+export const outcomeUnknown = (what: string): AppError =>
+  new AppError(
+    'unavailable',
+    `${what} took long, and it is unknown whether this will be done: repeat it with its Idempotency-Key.`,
+    { retryAfterSeconds: 1 },
+  )
+
 /** Thrown inside the effect's transaction to roll it back, because another process was faster. */
 class AnsweredMeanwhile extends Error {}
 
@@ -89,14 +100,15 @@ type Submitting = {
   readonly route: string
 }
 
-/**
- * What the handlers of submitting routes are made of: each acts for the caller, with the credentials of the request. It does
- * its work once per (project, principal, path, key); without the header, each time.
- */
-export const submitRoute = <Result, Answer>(
+/** @param by.newId what the request creates gets this id. */
+type Verb<Result> = (by: Signatory & { readonly newId: string; readonly remember: Remember<Result> }) => Promise<Result>
+
+type Submit<Result, Answer> = (of: Submitting, verb: Verb<Result>) => Promise<Answer>
+
+const submitOnce = <Result, Answer>(
   ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
   show: (result: Result) => Answer,
-) => {
+): Submit<Result, Answer> => {
   const macOf = ctx.identity.authenticator(MAC_PURPOSE)
   const verifies = ctx.identity.verifier(MAC_PURPOSE)
   const newIdMacOf = ctx.identity.authenticator('new id')
@@ -117,11 +129,7 @@ export const submitRoute = <Result, Answer>(
     )
   }
 
-  return async (
-    { body, caller, request, route: path }: Submitting,
-    /** @param by.newId what the request creates gets this id. */
-    verb: (by: Signatory & { readonly newId: string; readonly remember: Remember<Result> }) => Promise<Result>,
-  ): Promise<Answer> => {
+  return async ({ body, caller, request, route: path }, verb) => {
     const by = signatoryOf(caller, body)
     const key = keyOf(request.headers)
     if (key === null) return show(await verb({ ...by, newId: randomUUID(), remember: async () => {} }))
@@ -158,5 +166,23 @@ export const submitRoute = <Result, Answer>(
         return meanwhile.answer as Answer
       }
     })
+  }
+}
+
+/**
+ * What the handlers of submitting routes are made of: each acts for the caller, with the credentials of the request. It does
+ * its work once per (project, principal, path, key); without the header, each time. What takes longer than the limit goes on, and
+ * the same request with its Idempotency-Key waits for it.
+ */
+export const submitRoute = <Result, Answer>(
+  ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
+  show: (result: Result) => Answer,
+  answeredWithinMs = ANSWERED_WITHIN_MS,
+): Submit<Result, Answer> => {
+  const submit = submitOnce(ctx, show)
+  return async (of, verb) => {
+    const answer = await within(answeredWithinMs, submit(of, verb))
+    if (answer === null) throw outcomeUnknown('The request')
+    return answer.value
   }
 }

@@ -10,25 +10,15 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Tx } from '../../db/client.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { outcomeUnknown } from '../idempotency/once.ts'
+import { within } from '../queue.ts'
 
 /** Well below the 8 s of db/client.ts, and so long that a vault which is well needs no second transaction. */
 const UNDER_LOCK_MAX_MS = 3_000
-/** With the waits before and after it, mostly less than the minute after which the runtime closes the connection. */
+/** With the usual waits before and after it, less than a request may take (idempotency/once.ts). */
 const LATE_MAX_MS = 15_000
 
-const unknown = (): AppError =>
-  new AppError(
-    'unavailable',
-    'The vault took long, and it is unknown whether this will be done: repeat it with its Idempotency-Key.',
-    { retryAfterSeconds: 1 },
-  )
-
-/** @returns null if it is not fulfilled by then. */
-const within = async <Value>(promise: Promise<Value>, ms: number): Promise<{ readonly value: Value } | null> => {
-  const { promise: over, resolve } = Promise.withResolvers<null>()
-  const timer = setTimeout(resolve, ms, null)
-  return await Promise.race([promise.then((value) => ({ value })), over]).finally(() => clearTimeout(timer))
-}
+const unknown = (): AppError => outcomeUnknown('The vault')
 
 /**
  * Decides, has it signed, and records it: all or nothing.
@@ -49,14 +39,14 @@ export const signAndRecord = async <Plan, Signed, Result>(
   const first = await db.transaction(async (tx) => {
     const plan = await steps.plan(tx)
     const signing = steps.sign(plan)
-    const signed = await within(signing, UNDER_LOCK_MAX_MS)
+    const signed = await within(UNDER_LOCK_MAX_MS, signing)
     if (signed !== null) return { result: await steps.write(tx, plan, signed.value) }
     // It may fail before it is waited for.
     signing.catch(() => {})
     return { plan, signing }
   })
   if ('result' in first) return first.result
-  const signed = await within(first.signing, LATE_MAX_MS)
+  const signed = await within(LATE_MAX_MS, first.signing)
   if (signed === null) throw unknown()
   return await db.transaction(async (tx) => {
     // What was recorded meanwhile can make it refuse, for example for lack of funds.

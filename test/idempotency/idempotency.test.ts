@@ -10,6 +10,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx, createWorkerCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { submitRoute } from '../../src/idempotency/once.ts'
 import { createPolicy } from '../../src/policies/policies.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
@@ -107,6 +108,26 @@ const collection = async () => {
   await worker.stop()
   return { from, contract: status.json.contract_address as string, named }
 }
+
+test('a request that takes too long is told so, goes on, and gives its answer to the same request', async () => {
+  const { promise: done, resolve: finish } = Promise.withResolvers<string>()
+  const submit = submitRoute(ctx, (answer: string) => answer, 1_000)
+  const { projectId } = service.project
+  const caller = { kind: 'api_key', projectId, apiKeyId: randomUUID(), scopes: [], address: '' } as const
+  const request = { headers: new Headers({ 'idempotency-key': randomUUID() }) }
+  let runs = 0
+  const ask = () =>
+    submit({ body: {}, caller, request, route: '/slow' }, async ({ remember }) => {
+      runs += 1
+      const answer = await done
+      await remember(ctx.db, answer)
+      return answer
+    })
+  expect(await ask().catch((error) => error)).toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
+  const again = ask()
+  finish('made')
+  expect([await again, runs]).toEqual(['made', 1])
+})
 
 describe('the same key and body, 50 times at once, at two processes', () => {
   test('gives one transaction and 50 equal answers', async () => {

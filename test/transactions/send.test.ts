@@ -179,7 +179,7 @@ describe('a vault that takes long to sign', () => {
   /** Those of APIs. */
   const sessions = async () =>
     await sql<{ pid: number; waits: boolean }[]>`
-      select pid, state = 'idle in transaction' as waits from pg_stat_activity
+      select pid, state = 'idle in transaction' and query <> 'begin' as waits from pg_stat_activity
       where datname = current_database() and usename = ${new URL(service.database.apiUrl).username} order by pid`
   const signatures = async (address: string) =>
     (
@@ -388,3 +388,23 @@ describe('status by hash', () => {
     expect(told(theirs[0])).toEqual({ status: 404, code: 'transaction_not_found' })
   })
 })
+
+test('a signer that stands still: all that wait for it are told in time to come back', async () => {
+  const { address, send, nonces } = await sender()
+  expect((await send()).status).toBe(200)
+  const other = postgres(service.database.url, { max: 1 })
+  const answers = await other.begin(async (tx) => {
+    await tx`select from signers where address = ${address} for update`
+    return await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const begunAtMs = performance.now()
+        const answer = await send()
+        const isSoon = performance.now() - begunAtMs < 26_000
+        return { ...told(answer), isSoon, isToRetry: Number(answer.headers.get('retry-after')) > 0 }
+      }),
+    )
+  })
+  await other.end()
+  expect(answers).toEqual(Array(5).fill({ status: 503, code: 'busy', isSoon: true, isToRetry: true }))
+  expect([(await send()).status, await nonces()]).toEqual([200, [0, 1]])
+}, 60_000)
