@@ -7,6 +7,7 @@ import { createChainer } from '../../src/custody/chain/chain.ts'
 import { bindDeployment } from '../../src/custody/deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { OperatorVault } from '../../src/custody/vault.ts'
+import { disobediencesOf, whileDisobeying } from '../support/disobedience.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import {
@@ -108,6 +109,19 @@ describe('a rotation of the root key', () => {
     await newProject(after)
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 231 } })
   })
+
+  test.each(['project_keys', 'deployment', 'deployment_key'])(
+    'fails if the database keeps the old row of %s, and can be repeated',
+    async (table) => {
+      await custody.project()
+      const [disobedience] = disobediencesOf('update')
+      if (disobedience === undefined) throw new Error('there is no such disobedience')
+      const failed = await whileDisobeying(sql, { table, write: 'update', disobedience }, () => rotate().catch(String))
+      expect(failed).toContain(`did not keep what the vault wrote in ${table}`)
+      expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: 1 } })
+      expect(await rotate()).toEqual({ rootKeyId: to.id, rewrapped: 1, already: false })
+    },
+  )
 
   test("keeps the deployment's key", async () => {
     const derived = async (rootKey: RootKey) => {

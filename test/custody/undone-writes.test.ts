@@ -267,6 +267,18 @@ for (const { name, writes, prepare } of ACTS) {
   })
 }
 
+test('a rotation of a project key fails where the old locks stay, and its repetition seals them anew', async () => {
+  const id = await custody.project(SECRET)
+  const ofOwner = { projectId: id, ownerId: randomUUID(), controlMode: 'developer', credentials: secret } as const
+  const world = { vault: custody.vault, wallet: await custody.wallet(ofOwner) }
+  const rotate = (resume: boolean) => custody.vault.rotateProjectKey({ projectId: id, actor: ACTOR, resume })
+  const [disobedience] = disobediencesOf('update')
+  if (disobedience === undefined) throw new Error('there is no such disobedience')
+  const planted = { table: 'owner_locks', write: 'update', disobedience } as const
+  expect(await whileDisobeying(sql, planted, () => rotate(false).catch(String))).toContain('wrote in owner_locks')
+  expect([(await rotate(true)).resealed > 0, await sign(world, secret)]).toEqual([true, 'resolved'])
+})
+
 describe('without its audit row', () => {
   const [nothing] = disobediencesOf('insert').filter(({ when }) => when === 'before')
   if (nothing === undefined) throw new Error('there is no such disobedience')

@@ -1,6 +1,7 @@
 import { eq, isNull } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
 import { deployment, deploymentKey, networks } from '../../schema.ts'
+import { requireWritten } from '../../written.ts'
 import type { FreezeListRow } from '../freezes.ts'
 import { writeFreezeList } from './freeze-lists.ts'
 
@@ -23,9 +24,12 @@ export const lockRootKeyId = async (tx: Tx, strength: 'share' | 'update'): Promi
 /** The deployment's key. */
 type Wrapped = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
 
+/** @throws NotWritten */
 export const updateRootKey = async (tx: Tx, { rootKeyId, wrapped }: Wrapped): Promise<void> => {
-  await tx.update(deployment).set({ rootKeyId })
-  await tx.update(deploymentKey).set({ wrapped })
+  const [bound] = await tx.update(deployment).set({ rootKeyId }).returning()
+  const [key] = await tx.update(deploymentKey).set({ wrapped }).returning()
+  requireWritten({ table: 'deployment', meant: { rootKeyId }, returned: { rootKeyId: bound?.rootKeyId } })
+  requireWritten({ table: 'deployment_key', meant: { wrapped }, returned: { wrapped: key?.wrapped } })
 }
 
 /** Writes the one row, the deployment's key and the list of frozen networks, unless another process was faster. */

@@ -4,6 +4,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import type { ControlMode, KeyringKind, UserSecretKind } from '../../words.ts'
+import { requireWritten } from '../../written.ts'
 
 export const OUTER_LAYER_KINDS = [
   'developer_key',
@@ -158,7 +159,7 @@ const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 /**
  * Replaces the sealed bytes of rows where these are still `before`.
- * @returns how many rows were replaced.
+ * @returns how many rows were replaced. @throws NotWritten
  */
 export const replaceOuterLayers = async (
   db: Queryable,
@@ -171,7 +172,7 @@ export const replaceOuterLayers = async (
   const { layers } = input
   const { name, key, type, ofProject } = TABLES[input.kind]
   // All rotations lock the rows in the same order, so that two at once do not deadlock.
-  const { rows } = await db.execute(sql`
+  const { rows } = await db.execute<{ id: string; sealed: Uint8Array }>(sql`
     with change as (
       select * from unnest(
         ${sql.param(layers.map((layer) => layer.id))}::${type}[],
@@ -187,6 +188,10 @@ export const replaceOuterLayers = async (
     )
     update ${name} t set sealed = decode(held.after, 'hex') from held
     where held.id = ${key} and ${ofProject(input.projectId)}
-    returning 1`)
+    returning ${key}::text as id, t.sealed`)
+  for (const returned of rows) {
+    const sealed = layers.find(({ id }) => id === returned.id)?.after
+    requireWritten({ table: `${input.kind}s`, meant: { id: returned.id, sealed }, returned })
+  }
   return rows.length
 }

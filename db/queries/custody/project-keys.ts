@@ -1,6 +1,7 @@
 import { and, asc, count, eq, max, ne, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
 import { projectKeys } from '../../schema.ts'
+import { requireWritten } from '../../written.ts'
 import type { RowImage } from './journal.ts'
 import { proofOf, requireImage } from './proofs.ts'
 
@@ -73,20 +74,26 @@ export type Rewrapped = Version & { readonly before: Uint8Array; readonly after:
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-/** Replaces wrapped keys that are still `before`. @returns how many were replaced. */
+/** Replaces wrapped keys that are still `before`. @returns how many were replaced. @throws NotWritten */
 export const rewrapProjectKeys = async (
   tx: Tx,
   input: { readonly rootKeyId: string; readonly keys: readonly Rewrapped[] },
 ): Promise<number> => {
-  const { keys } = input
-  const { rowCount } = await tx.execute(sql`
-    update project_keys p set wrapped = decode(k.after, 'hex'), root_key_id = ${input.rootKeyId}
+  const { keys, rootKeyId } = input
+  const { rows } = await tx.execute<Pick<ProjectKeyRow, 'projectId' | 'version' | 'wrapped' | 'rootKeyId'>>(sql`
+    update project_keys p set wrapped = decode(k.after, 'hex'), root_key_id = ${rootKeyId}
     from unnest(
       ${sql.param(keys.map((key) => key.projectId))}::uuid[],
       ${sql.param(keys.map((key) => key.version))}::int[],
       ${sql.param(keys.map((key) => hexOf(key.before)))}::text[],
       ${sql.param(keys.map((key) => hexOf(key.after)))}::text[]
     ) as k(project_id, version, before, after)
-    where p.project_id = k.project_id and p.version = k.version and p.wrapped = decode(k.before, 'hex')`)
-  return rowCount ?? 0
+    where p.project_id = k.project_id and p.version = k.version and p.wrapped = decode(k.before, 'hex')
+    returning p.project_id as "projectId", p.version, p.wrapped, p.root_key_id as "rootKeyId"`)
+  for (const returned of rows) {
+    const { projectId, version } = returned
+    const wrapped = keys.find((key) => key.projectId === projectId && key.version === version)?.after
+    requireWritten({ table: 'project_keys', meant: { projectId, version, wrapped, rootKeyId }, returned })
+  }
+  return rows.length
 }
