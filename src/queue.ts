@@ -50,8 +50,8 @@ export const createQueue = (limits: Limits = {}): Queue => {
   const recentMs: number[] = []
   let usualMs = 0
   let running = 0
-  /** Of the turns that run. */
-  let sumOfBegunAtMs = 0
+  /** The newest turn. */
+  let begunAtMs = 0
 
   const learn = (turnMs: number): void => {
     recentMs.push(turnMs)
@@ -59,20 +59,19 @@ export const createQueue = (limits: Limits = {}): Queue => {
     usualMs = recentMs.toSorted((a, b) => a - b)[recentMs.length >> 1] ?? 0
   }
 
-  /** How long the running turns have taken, and those will take that wait already. */
-  const expectedWaitMs = (nowMs: number): number => nowMs - sumOfBegunAtMs / running + (waiting.size * usualMs) / atOnce
+  /** How long nobody has had a turn, and how long those will take that wait already. */
+  const expectedWaitMs = (nowMs: number): number => nowMs - begunAtMs + (waiting.size * usualMs) / atOnce
 
   const takeTurn = (): Disposable => {
-    const begunAtMs = performance.now()
+    const sinceMs = performance.now()
+    begunAtMs = sinceMs
     let over = false
     running += 1
-    sumOfBegunAtMs += begunAtMs
     const end = () => {
       if (over) return
       over = true
       running -= 1
-      sumOfBegunAtMs -= begunAtMs
-      learn(performance.now() - begunAtMs)
+      learn(performance.now() - sinceMs)
       const [next] = waiting
       next?.()
     }

@@ -134,6 +134,15 @@ describe('a queue whose turns take long', () => {
     expect(await tally(burst)).toEqual({ resolved: 20 })
   })
 
+  test('refuses nobody because some of many places stand still, while the others go on', async () => {
+    const queue = createQueue({ atOnce: 4, expectedWaitMaxMs: 2 * TURN_MS })
+    const still = await Promise.all([queue.enter(), queue.enter(), queue.enter()])
+    await sleep(4 * TURN_MS)
+    const burst = Array.from({ length: 20 }, () => run(queue, async () => {}))
+    expect(await tally(burst)).toEqual({ resolved: 20 })
+    for (const turn of still) turn[Symbol.dispose]()
+  })
+
   test('refuses requests again after a few turns, once most of the turns take long', async () => {
     const queue = createQueue({ expectedWaitMaxMs: 2.5 * TURN_MS })
     for (let turn = 0; turn < 9; turn++) await run(queue, async () => {})
