@@ -13,7 +13,7 @@ import {
   releaseBornBefore,
 } from '../../db/queries/restore.ts'
 import { lockSigner, transactionWithAttempts } from '../../db/queries/transactions.ts'
-import { databaseTrouble } from '../../db/trouble.ts'
+import { isFaultOfDatabase } from '../../db/trouble.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import { walletMac } from '../auth/row-macs.ts'
 import type { Hex } from '../chains/chain.ts'
@@ -146,14 +146,14 @@ type Unwritten = Readonly<Record<'id' | 'projectId' | 'walletId', string>>
 
 /**
  * What cannot be written for a reason of its own stops nothing else. But the nonce of a transaction that is not recorded would be
- * signed again, so its wallet is frozen. @throws the error if the database was in trouble: then all is tried again.
+ * signed again, so its wallet is frozen. @throws the error if it would meet the next note as well: then all is tried again.
  */
 const freezeUnwritten = async (
   ctx: RestoreCtx,
   { id, projectId, walletId }: Unwritten,
   err: unknown,
 ): Promise<void> => {
-  if (databaseTrouble(err) !== null) throw err
+  if (isFaultOfDatabase(err)) throw err
   const target = { scope: 'wallet', projectId, subject: walletId } as const
   const reason = `${id} is in a journal and could not be restored`
   await ctx.vault.changeFreezes({ ...target, change: 'freeze', reason, actor: 'system' })

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import postgres from 'postgres'
 import { EndingClient, openDb, poolConfig, type Queryable } from '../../db/client.ts'
-import { isDatabaseAway } from '../../db/trouble.ts'
+import { isDatabaseAway, isFaultOfDatabase } from '../../db/trouble.ts'
 import { databaseSentenceOf } from '../../src/environment/failure.ts'
 import { answerOf } from '../../src/http/failure.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -405,6 +405,23 @@ describe('a database that cannot do its work', () => {
     } finally {
       held.release()
       await admin.end()
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
+
+  test.each([
+    ['a value that no column takes', sql`select 1 / 0`, false],
+    ['a constraint', sql`insert into wallets default values`, false],
+    ['a table that is gone', sql`select from no_such_table`, true],
+    ['a lost race', sql`do $$ begin raise sqlstate '40001'; end $$`, true],
+  ])('is told from the fault of one row: %s', async (_why, statement, isFault) => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.url, maxConnections: 1, applicationName: NAME })
+    try {
+      const error = await db.execute(statement).catch((thrown: unknown) => thrown)
+      expect([error instanceof Error, isFaultOfDatabase(error)]).toEqual([true, isFault])
+    } finally {
       await db.close({ timeoutSeconds: 1 })
       await database.close()
     }
