@@ -59,7 +59,8 @@ export const listFreezes = async (
     .toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime())
 
 const AUDITED = sql`
-  select coalesce(a.project_id, ${NETWORKS_LIST}::uuid) as id, max((a.details->>'list_version')::int) as version
+  select coalesce(a.project_id, ${NETWORKS_LIST}::uuid) as id, max((a.details->>'list_version')::int) as version,
+    count(*) <> count(distinct a.details->>'list_version') as repeated
   from audit a where a.action in ('frozen', 'unfrozen') group by 1`
 
 /** The newest version of a list that the audit has; 0 if it has none. */
@@ -70,17 +71,21 @@ export const auditedFreezeVersion = async (db: Queryable, listId: string): Promi
   return rows[0]?.version ?? 0
 }
 
-/** The lists that are gone, and those of which the audit has a later version. Each project with a key has one. */
+/** `repeated`: the audit has a version twice, since an earlier list was put back and then changed. */
+type ListState = 'gone' | 'earlier' | 'repeated'
+
+/** The lists that contradict the audit. Each project with a key has one. */
 export const setBackFreezeLists = async (
   db: Queryable,
-): Promise<readonly { readonly id: string; readonly isGone: boolean }[]> => {
-  const { rows } = await db.execute<{ readonly id: string; readonly isGone: boolean }>(sql`
+): Promise<readonly { readonly id: string; readonly state: ListState }[]> => {
+  const { rows } = await db.execute<{ readonly id: string; readonly state: ListState }>(sql`
     with audited as (${AUDITED}), made as (
       select ${NETWORKS_LIST}::uuid as id union select project_id from project_keys union select id from audited
     )
-    select made.id, l.id is null as "isGone" from made
-    left join audited on audited.id = made.id left join freeze_lists l on l.id = made.id
-    where l.id is null or l.version < audited.version
+    select made.id,
+      case when l.id is null then 'gone' when l.version < audited.version then 'earlier' else 'repeated' end as state
+    from made left join audited on audited.id = made.id left join freeze_lists l on l.id = made.id
+    where l.id is null or l.version < audited.version or audited.repeated
     order by 1`)
   return [...rows]
 }

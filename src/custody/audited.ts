@@ -48,6 +48,8 @@ type Audited = {
     needsDeveloperKey: boolean
     developerKeyVersion: number
     listVersion: number
+    /** An earlier list was put back, and then changed. */
+    isListRepeated: boolean
   }
   readonly wallets: Of & { readonly hashes: string; hasKey: boolean; isUsed: boolean }
   readonly owners: Of & {
@@ -119,6 +121,7 @@ const foldProject = ({ projects }: Fold, { projectId, action, details }: Row): v
     needsDeveloperKey: false,
     developerKeyVersion: 1,
     listVersion: 0,
+    isListRepeated: false,
   }))
   project.isCreated ||= action === 'project_created'
   project.needsDeveloperKey ||= action === 'project_activated' || details.activated === 'yes'
@@ -128,7 +131,9 @@ const foldProject = ({ projects }: Fold, { projectId, action, details }: Row): v
   if (action === 'developer_secret_changed') {
     project.developerKeyVersion = Math.max(project.developerKeyVersion + 1, numberIn(details.key_version))
   }
-  project.listVersion = Math.max(project.listVersion, numberIn(details.list_version))
+  const listVersion = numberIn(details.list_version)
+  project.isListRepeated ||= listVersion > 0 && listVersion <= project.listVersion
+  project.listVersion = Math.max(project.listVersion, listVersion)
 }
 
 const ownerOf = ({ owners }: Fold, of: Of & { readonly ownerId: string }): Audited['owners'] =>

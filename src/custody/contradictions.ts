@@ -60,8 +60,10 @@ const seeProjects = ({ projects }: Fold, report: Report) => ({
     if (project === undefined) return
     const isEarlier = version < project.listVersion
     project.listVersion = 0
-    if (isEarlier)
-      report('delegate_lists', { projectId, id: projectId, trouble: 'the audit has a later version of it' })
+    const list = { projectId, id: projectId }
+    if (isEarlier) report('delegate_lists', { ...list, trouble: 'the audit has a later version of it' })
+    else if (project.isListRepeated)
+      report('delegate_lists', { ...list, trouble: 'the audit has a version of it twice' })
   },
 })
 

@@ -282,6 +282,27 @@ describe('who can write to the database', () => {
     }
   })
 
+  test('is named if they write an earlier list back, and a vault that has just started changes it', async () => {
+    const { projectId } = await newWallet()
+    await change('add', projectId)
+    const [earlier] = await sql`select delegates, version, mac from delegate_lists where project_id = ${projectId}`
+    await change('remove', projectId)
+    await sql`update delegate_lists set ${sql({ ...earlier })} where project_id = ${projectId}`
+    await change('add', projectId, { address: OTHER, vault: await custody.another() })
+    expect(await troublesOf(projectId)).toEqual([['delegate_lists', true, 'the audit has a version of it twice']])
+  })
+
+  test('is named if they do the same with a list of freezes', async () => {
+    const { projectId, id: subject } = await newWallet()
+    const of = { projectId, scope: 'wallet', subject, reason: 'a test', actor: 'operator' } as const
+    await custody.vault.changeFreezes({ ...of, change: 'freeze' })
+    const [earlier] = await sql`select freezes, version, mac from freeze_lists where id = ${projectId}`
+    await custody.vault.changeFreezes({ ...of, change: 'unfreeze' })
+    await sql`update freeze_lists set ${sql({ ...earlier })} where id = ${projectId}`
+    expect(await (await custody.another()).changeFreezes({ ...of, change: 'unfreeze' })).toBe(true)
+    expect(await troublesOf(projectId)).toEqual([['freeze_lists', true, 'the audit has a version of it twice']])
+  })
+
   test('cannot have an earlier list count as a later one, by deleting its row and the audit rows of it', async () => {
     const wallet = await newWallet()
     const { projectId } = wallet

@@ -208,15 +208,18 @@ export const changeFreezes = async (ctx: CustodyCtx, input: Change): Promise<boo
 
 type ForgedList = { readonly projectId: string | null; readonly id: string; readonly trouble: string }
 
+const TROUBLES = {
+  gone: 'it is gone',
+  earlier: 'the audit has a later version of it',
+  repeated: 'the audit has a version of it twice',
+} as const
+
 /** For `audit verify`: the lists that are not as they were written. @param input.projectId null: of all projects. */
 export const forgedFreezeLists = async (
   { db, freezes }: Pick<CustodyCtx, 'db' | 'freezes'>,
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedList[]> => {
-  const setBack = (await setBackFreezeLists(db)).map(({ id, isGone }) => ({
-    id,
-    trouble: isGone ? 'it is gone' : 'the audit has a later version of it',
-  }))
+  const setBack = (await setBackFreezeLists(db)).map(({ id, state }) => ({ id, trouble: TROUBLES[state] }))
   const edited = (await allFreezeLists(db))
     .filter((row) => !freezes.isAsWritten(row, 0))
     .map(({ id }) => ({ id, trouble: 'it is not as it was written' }))
