@@ -49,7 +49,8 @@ const createOpenKeys = () => {
   return {
     /** @returns the key with its handle. */
     open: async <One extends Opened>(connection: Connection, opening: () => Promise<One>) => {
-      if (of(connection).size >= KEYS_A_CONNECTION_MAX) throw new AppError('busy', 'Too many keys are open: try again.')
+      if (of(connection).size >= KEYS_A_CONNECTION_MAX)
+        throw new AppError('busy', 'Too many keys are open: try again.', { retryAfterSeconds: 1 })
       const opened = await opening()
       // Nobody would close it.
       if (connection.ended.aborted) opened.key[Symbol.dispose]()

@@ -47,7 +47,10 @@ export const answerOf = (thrown: unknown): Answer => {
     case 'NOT_FOUND':
       return answer('not_found', 'There is no such path.')
     default:
-      return databaseAnswer(thrown) ?? answer('internal', 'An error on our side; nothing was done.', true)
+      return (
+        databaseAnswer(thrown) ??
+        answer('internal', 'An error on our side: the operator finds the cause by the header X-Request-Id.', true)
+      )
   }
 }
 

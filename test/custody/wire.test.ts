@@ -205,7 +205,10 @@ describe('errors', () => {
     const secret = new Error('the key is 1234')
     const { path, failures } = await wire.server({ errors: { unknown: secret } })
     const error = await errorOf(wire.client(path).ask(fail, { kind: 'unknown' }))
-    expect([error.code, error.message]).toEqual(['internal', 'An error on our side; nothing was done.'])
+    expect([error.code, error.message]).toEqual([
+      'internal',
+      'An error on our side: the operator finds the cause by the header X-Request-Id.',
+    ])
     expect(failures).toEqual([secret])
   })
 

@@ -33,7 +33,10 @@ export const LOSSES = {
   'a firewall 403': page(403, '403 Forbidden'),
   'a portal 200': page(200, 'Log in to the Wi-Fi'),
   'a 200 in other JSON': json(200, { errorMessage: 'Task timed out after 3.00 seconds' }),
-  'a 500 of the service': json(500, { error: 'An error on our side; nothing was done.', code: 'internal' }),
+  'a 500 of the service': json(500, {
+    error: 'An error on our side: the operator finds the cause by the header X-Request-Id.',
+    code: 'internal',
+  }),
   'a broken connection': ({ response }) => void response.socket?.destroy(),
   'half of the answer': ({ response, text }) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': String(text.length) })

@@ -61,7 +61,7 @@ const shownError = (thrown: unknown, audience: Audience): AppError => {
       return new AppError('unavailable', 'The database has no space or memory left; nothing was done.', LATER)
     case null:
       if (audience === 'operator' && isOurOwn(thrown)) return new AppError('internal', thrown.message)
-      return new AppError('internal', 'An error on our side; nothing was done.')
+      return new AppError('internal', 'An error on our side: the operator finds the cause by the header X-Request-Id.')
   }
 }
 
