@@ -14,6 +14,8 @@ const BATCHED_MAX = 10_000
 const EXPECTED_WAIT_MAX_MS = 5_000
 /** The usual time of a turn is the median of so many: a few that stall do not count, and five slow ones in a row do. */
 const RECENT_TURNS = 9
+/** Fewer say nothing about what is usual. */
+const TURNS_MIN = 5
 
 const busy = (waitMs = 0): AppError =>
   new AppError('busy', 'Too many requests are waiting for the same thing: try again.', {
@@ -56,7 +58,8 @@ export const createQueue = (limits: Limits = {}): Queue => {
   const learn = (turnMs: number): void => {
     recentMs.push(turnMs)
     if (recentMs.length > RECENT_TURNS) recentMs.shift()
-    usualMs = recentMs.toSorted((a, b) => a - b)[recentMs.length >> 1] ?? 0
+    const median = recentMs.toSorted((a, b) => a - b)[recentMs.length >> 1] ?? 0
+    usualMs = recentMs.length < TURNS_MIN ? 0 : median
   }
 
   /** How long nobody has had a turn, and how long those will take that wait already. */

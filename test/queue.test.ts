@@ -83,10 +83,10 @@ describe('a queue', () => {
 
 describe('a queue whose turns take long', () => {
   const TURN_MS = 40
-  /** One turn has shown how long they take, and another one runs. */
+  /** Five turns have shown how long they take, and another one runs. */
   const slowQueue = async (limits: Parameters<typeof createQueue>[0]) => {
     const queue = createQueue(limits)
-    await run(queue, () => sleep(TURN_MS))
+    for (let turn = 0; turn < 5; turn += 1) await run(queue, () => sleep(TURN_MS))
     const running = await queue.enter()
     return { queue, running }
   }
@@ -122,6 +122,15 @@ describe('a queue whose turns take long', () => {
     const burst = Array.from({ length: 15 }, () => run(queue, async () => {}))
     running[Symbol.dispose]()
     expect(await tally(burst)).toEqual({ resolved: 15 })
+  })
+
+  test('refuses nobody because the first turn took long', async () => {
+    const queue = createQueue({ expectedWaitMaxMs: 5 * TURN_MS })
+    await run(queue, () => sleep(3 * TURN_MS))
+    const running = await queue.enter()
+    const burst = Array.from({ length: 10 }, () => run(queue, async () => {}))
+    running[Symbol.dispose]()
+    expect(await tally(burst)).toEqual({ resolved: 10 })
   })
 
   test('counts the running turn once, not for each that waits', async () => {
