@@ -1,7 +1,5 @@
 // Why a statement failed, where it was not the statement's fault.
 
-import pg from 'pg'
-
 /**
  * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, database dropped, session or transaction ended
  * because it lasted or was idle for too long, too many connections, a server that may only be read; then those of the system for
@@ -46,13 +44,13 @@ export const databaseTrouble = (error: unknown): DatabaseTrouble | null => {
 
 export const isDatabaseAway = (error: unknown): boolean => databaseTrouble(error) === 'away'
 
-/** Class 22: its data; class 23: its constraints. */
+/** SQLSTATE, class 22: its data; class 23: its constraints. */
 const ROW_CODE = /^2[23]/
 
 /** Whether PostgreSQL failed for another reason than the values of the row: then the next row may fail as well. */
 export const isFaultOfDatabase = (error: unknown): boolean => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if (at instanceof pg.DatabaseError) return !ROW_CODE.test(at.code ?? '')
+    if ('severity' in at && 'code' in at) return !ROW_CODE.test(String(at.code))
   }
   return databaseTrouble(error) !== null
 }

@@ -114,7 +114,8 @@ test('nginx takes large bodies on the routes that need them, and there alone', (
 })
 
 const nginx = Bun.which('nginx', { PATH: `${process.env.PATH}:/usr/sbin` })
-if (nginx === null) console.log('nginx is not installed: its configuration is not checked by itself')
+const isSkipped = nginx === null && process.env.CI !== 'true'
+if (isSkipped) console.log('nginx is not installed: its configuration is not tried. Debian has it in nginx-light.')
 
 /** Tests choose the address of a client. */
 const REAL_IP = 'set_real_ip_from 127.0.0.1; set_real_ip_from ::1; real_ip_header X-Real-IP;'
@@ -133,8 +134,10 @@ const configureNginx = async (
   const text = readFileSync(CONF, 'utf8')
     .replaceAll('/etc/strongroom/proxy', folder)
     .replaceAll('/var/log/nginx', folder)
-    .replaceAll(/listen (\[::\]:)?80;/g, `listen $1${plainPort};`)
-    .replaceAll(/listen (\[::\]:)?443 /g, `listen $1${port} `)
+    .replaceAll(/listen 80;/g, `listen 127.0.0.1:${plainPort};`)
+    .replaceAll(/listen \[::\]:80;/g, `listen [::1]:${plainPort};`)
+    .replaceAll(/listen 443 /g, `listen 127.0.0.1:${port} `)
+    .replaceAll(/listen \[::\]:443 /g, `listen [::1]:${port} `)
     .replaceAll(/127\.0\.0\.1:300[12]/g, api)
     .replace(/(limit_conn \w+) 100;/, '$1 2;')
   writeFileSync(join(folder, 'site.conf'), text)
@@ -145,7 +148,7 @@ const configureNginx = async (
   return [nginx ?? '', '-p', folder, '-c', join(folder, 'nginx.conf')]
 }
 
-test.skipIf(nginx === null)('nginx takes its configuration, and counts an IPv6 client by its /64', async () => {
+test.skipIf(isSkipped)('nginx takes its configuration, and counts an IPv6 client by its /64', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'strongroom-nginx-'))
   const answers: (() => void)[] = []
   const api = Bun.serve({

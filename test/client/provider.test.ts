@@ -197,9 +197,11 @@ describe('what fails elsewhere', () => {
   ])("has the number of the standards for the service's %d %s", async (status, code, number) => {
     const answering = async () => Response.json({ error: 'A sentence.', code }, { status })
     const at = { baseUrl: NOWHERE, projectId: crypto.randomUUID(), apiKey: 'none', retries: 0, fetch: answering }
-    const refused = await refusal(createProvider(options({ client: createClient(at) })), 'eth_sendTransaction', {
-      to: OTHER,
-    })
+    const provider = createProvider(options({ client: createClient(at) }))
+    // A transaction whose answer is lost would be sent again for a minute.
+    const refused = await (status === 500
+      ? refusal(provider, 'personal_sign', '0x00', ADDRESS)
+      : refusal(provider, 'eth_sendTransaction', { to: OTHER }))
     expect(refused).toMatchObject({ code: number, message: 'A sentence.', data: { code } })
   })
 

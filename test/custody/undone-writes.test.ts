@@ -261,7 +261,7 @@ for (const { name, writes, prepare } of ACTS) {
             }))
             expect(outcome).toEqual({
               wrong: [],
-              differences: [`the trigger disobey on ${table} is none of this service's`],
+              differences: [`the trigger disobey on ${table} is not in the migrations`],
             })
           })
   })
