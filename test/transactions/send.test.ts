@@ -176,10 +176,11 @@ describe('a vault that takes long to sign', () => {
       await other.end()
     }
   }
-  /** Those of APIs. */
+  /** Those of APIs. One that waits for the vault says nothing for three seconds, and any other goes on in milliseconds. */
   const sessions = async () =>
     await sql<{ pid: number; waits: boolean }[]>`
-      select pid, state = 'idle in transaction' and query <> 'begin' as waits from pg_stat_activity
+      select pid, state = 'idle in transaction' and clock_timestamp() - state_change > interval '1 second' as waits
+      from pg_stat_activity
       where datname = current_database() and usename = ${new URL(service.database.apiUrl).username} order by pid`
   const signatures = async (address: string) =>
     (
