@@ -229,7 +229,7 @@ const createMarks = ({ db, file }: Opened) => {
   /** The database may have what was recorded last, although its mark is older: it is written later. @throws unavailable */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
-    // A vault that was killed had not marked its last records: at the start an earlier mark is no sign of another database.
+    // A vault that was killed had not marked its last records: at the start an earlier mark does not show another database.
     const found = await compareAll({ db, file }, (mark) => lacks === null && (started === null || mark === known))
     if (found.lacks === null && !(await writeMark(db, { ...found, id: file.id, to: records }))) throw anotherServer()
     ;({ started, lacks } = found)

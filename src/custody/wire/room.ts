@@ -2,7 +2,7 @@
 //
 // A client that reaches the socket can begin messages and not end them, on many connections. So each connection has a little memory
 // of its own, where small messages always have room, and the others take theirs from room that all connections share. One peer can
-// have half of it. A message for which there is no room is not read until others have ended, first come, first served. It waits
+// have half of it. A message without room is not read until others have ended, first come, first served. It waits
 // for a few at most: what is begun must end in time (listen.ts).
 
 /** Some hundreds of usual requests. */
