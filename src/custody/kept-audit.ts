@@ -42,6 +42,8 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
   const makeLink = createLinkMaker(deploymentKey)
   let missing: ReadonlySet<string> = new Set()
   let server: string | null = null
+  /** Rows of before were written to another server. */
+  let sameSinceMs = Number.NEGATIVE_INFINITY
 
   const isChained = ({ projectId = null, ...row }: AuditRow, { id, link, previousHead }: PresentAudit): boolean => {
     if (link === null) return false
@@ -56,13 +58,18 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
   }
 
   /** Rows of another server, which took the place of this one, may never have reached it: a journal knows better. */
-  const forgetOthers = async (absent: ReadonlySet<string>): Promise<boolean> => {
+  const forgetOthers = async (absent: Set<string>): Promise<boolean> => {
     if (server !== null && absent.size === 0) return false
     // A server that recovers says nothing yet.
     const now = (await readServer(db))?.started ?? server
     const isOther = server !== null && server !== now
     server = now
-    if (isOther) for (const mac of absent) kept.delete(mac)
+    if (isOther) sameSinceMs = performance.now()
+    for (const mac of absent) {
+      if ((kept.get(mac)?.sinceMs ?? 0) > sameSinceMs) continue
+      kept.delete(mac)
+      absent.delete(mac)
+    }
     return isOther
   }
 
@@ -82,12 +89,10 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
         else if (found.link !== null || kept.size > KEPT_MAX) kept.delete(mac)
       }
     }
+    const rows = absent.size
+    if ((await forgetOthers(absent)) && rows > 0)
+      log.error({ rows }, 'another server of the database lacks audit rows of this vault')
     const [first] = absent
-    if ((await forgetOthers(absent)) && first !== undefined) {
-      log.error({ rows: absent.size }, 'another server of the database lacks audit rows of this vault')
-      missing = new Set()
-      return
-    }
     if (first !== undefined && !missing.has(first))
       log.error({ rows: absent.size, mac: first }, 'audit rows of this vault are gone: no key is opened')
     missing = absent
