@@ -411,7 +411,7 @@ describe('an approver', () => {
     const wallet = await newWallet(1)
     const approval_id = await ask(wallet)
     await first().decide(approval_id)
-    const held = gate.hold('after', 'eth_getTransactionCount')
+    using held = gate.hold('after', 'eth_getTransactionCount')
     const sending = send(wallet, { approval_id })
     await held.reached
     expect(told(await second_().decide(approval_id, 'reject'))).toEqual(DECIDED)

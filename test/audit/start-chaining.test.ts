@@ -35,7 +35,7 @@ test('it chains what comes, and ends after the step under way', async () => {
   const stop = start()
   await audit.write(audit.one)
   await until(async () => (await chained()) === 1)
-  const release = await holdTable(sql, 'audit_chain')
+  await using release = await holdTable(sql, 'audit_chain')
   await audit.write(audit.one, null)
   await untilWaiting(sql)
   let hasEnded = false

@@ -41,7 +41,7 @@ describe('an address that sends wrong tokens', () => {
   test('gets 429 before the database is asked, and keys that were accepted before go on beside it', async () => {
     const right = () => list(from('192.0.2.1', `Bearer ${service.project.apiKey}`))
     expect((await right()).status).toBe(200)
-    const letGo = await holdTable(sql, 'api_keys', 'access exclusive')
+    await using letGo = await holdTable(sql, 'api_keys', 'access exclusive')
     const wrong = Array.from({ length: 3 * PER_SECOND }, (_, index) => list(from('192.0.2.1', wrongKey(index))))
     const beside = [right(), right()]
     const many = Promise.withResolvers<void>()

@@ -101,7 +101,7 @@ test('two vaults chain audit rows together, and publish heads that the command v
 
 test('a vault that is killed while it chains leaves no gap and nothing twice', async () => {
   for (let kill = 0; kill < 3; kill += 1) {
-    const release = await holdTable(sql, 'audit_chain')
+    await using release = await holdTable(sql, 'audit_chain')
     await newWallets(3)
     await untilWaiting(sql, 2)
     expect(await unchained()).toBeGreaterThanOrEqual(3)

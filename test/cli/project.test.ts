@@ -85,7 +85,7 @@ const killedWaiting = async (child: ReturnType<typeof startCli>) => {
 
 describe('project create', () => {
   test('leaves a project without an API key if it is killed after the vault had done its part', async () => {
-    const release = await holdTable(sql, 'api_keys')
+    await using release = await holdTable(sql, 'api_keys')
     await killedWaiting(startCli(['project', 'create', '--name', 'Half made'], service.variables))
     await release()
     const [made] =

@@ -54,7 +54,7 @@ describe('a transaction that was not sent', () => {
 
   test('shows that a worker died with its job', async () => {
     const id = await world.send(await world.wallet())
-    const held = world.gate.hold('before', 'eth_sendRawTransaction')
+    using held = world.gate.hold('before', 'eth_sendRawTransaction')
     const worker = world.service.startWorker()
     await held.reached
     expect((await world.whyOf(id)).why).toBe('not sent: it is being sent now')
@@ -326,7 +326,7 @@ describe('a transaction in the pool', () => {
 describe('a mined transaction', () => {
   test('shows its confirmations, then that it is not final; no command changes it', async () => {
     const id = await world.send(await world.wallet())
-    const held = world.gate.hold('before', 'eth_getTransactionReceipt')
+    using held = world.gate.hold('before', 'eth_getTransactionReceipt')
     await world.startWorker()
     await held.reached
     await world.sql`update followed_networks set confirmations = 3`

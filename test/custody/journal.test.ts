@@ -49,7 +49,7 @@ const keepHeld = async () => {
   const release = await holdTable(sql, 'project_keys', 'access exclusive')
   const keeping = keep({ table: 'project_keys', where: { project_id: projectId } })
   await untilWaiting(sql)
-  return { release, keeping }
+  return Object.assign(release, { keeping })
 }
 
 test('what was to be written when a connection is lost is in the next record', async () => {
@@ -58,8 +58,8 @@ test('what was to be written when a connection is lost is in the next record', a
     { kind: 'project', projectId, isActive: true, about: '', at: '' },
   ]
   journal.add({ audit: [entry as never], notes: [note as never] })
-  const { release, keeping } = await keepHeld()
-  const failure = keeping.then(
+  await using release = await keepHeld()
+  const failure = release.keeping.then(
     () => 'kept',
     () => 'failed',
   )
@@ -77,7 +77,7 @@ test('what was to be written when a connection is lost is in the next record', a
 })
 
 test('who has added nothing waits for the record that is being written', async () => {
-  const { release, keeping } = await keepHeld()
+  await using release = await keepHeld()
   let isSynced = false
   const syncing = journal.sync().then(() => {
     isSynced = true
@@ -85,7 +85,7 @@ test('who has added nothing waits for the record that is being written', async (
   await sql`select`
   expect(isSynced).toBe(false)
   await release()
-  await Promise.all([keeping, syncing])
+  await Promise.all([release.keeping, syncing])
   expect(await records()).toHaveLength(1)
 })
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { KeyClosed, type OpenPolicies, type OperatorVault, openJournal } from '../../src/custody/vault.ts'
 import { withPolicyKey } from '../support/keys.ts'
-import { untilWaiting } from '../support/locks.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -327,20 +327,13 @@ test('a vault with a journal does not take a use for forged that began while ano
   const of = await newPolicy({})
   const request = { ...of, credentials: secret, actor: ACTOR }
   using first = await vault.openKeyByPolicy(request)
-  const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const holding = sql.begin(async (tx) => {
-    await tx`lock table wallet_keys in access exclusive mode`
-    held.resolve()
-    await release.promise
-  })
-  await held.promise
+  await using release = await holdTable(sql, 'wallet_keys', 'access exclusive')
   // It has read what the policy has spent, and waits for the wallet's key.
   const second = charge(of, { vault })
   await untilWaiting(sql)
   await signOneBy(first)
   expect(journal.floorOf('policies', [of.terms.id])).toBe(1)
-  release.resolve()
-  await holding
+  await release()
   expect(await codeOf(second)).toBe('resolved')
   expect(await spent(of)).toEqual([2, '0', '0'])
   await journal.close()

@@ -241,7 +241,7 @@ describe('a rotation at the same time as other changes', () => {
 
   test('waits for a wallet that is being written, and re-seals its rows too', async () => {
     const ownerId = 'in flight'
-    const release = await holdTable(sql, 'wallet_keys')
+    await using release = await holdTable(sql, 'wallet_keys')
     const writing = custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
     await untilWaiting(sql)
     let ended = false

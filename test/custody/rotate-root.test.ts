@@ -253,7 +253,7 @@ describe('a rotation at the same time as other changes', () => {
   })
 
   test('waits for a project that is being written, and includes it', async () => {
-    const release = await holdTable(sql, 'developer_keys')
+    await using release = await holdTable(sql, 'developer_keys')
     const writing = newProject(custody.vault)
     await untilWaiting(sql)
     let ended = false
@@ -270,7 +270,7 @@ describe('a rotation at the same time as other changes', () => {
 
   test('makes a project that was wrapped before the rotation, but not written, begin again', async () => {
     await custody.project()
-    const release = await holdTable(sql, 'project_keys')
+    await using release = await holdTable(sql, 'project_keys')
     const rotation = rotate()
     await untilWaiting(sql)
     const vaults = [await custody.another({ nextRootKey: to }), await custody.another()]

@@ -126,7 +126,7 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
   test('is as it was if the connection is cut while sharing is written', async () => {
     const first = await alone(mode)
     const before = await stateOf(first)
-    const release = await holdTable(sql, 'wallet_keys')
+    await using release = await holdTable(sql, 'wallet_keys')
     const failing = share(first).then(
       () => 'made',
       () => 'cut',
@@ -147,7 +147,7 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
     const phrase = await exported(first, CREDENTIALS[mode])
     const networks = ['Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'] as const
     // All have read the keyring before one of them writes.
-    const release = await holdTable(sql, 'keyrings')
+    await using release = await holdTable(sql, 'keyrings')
     const making = networks.map((network, index) => share(first, { network, ...(index % 2 ? { vault: another } : {}) }))
     await untilWaiting(sql, networks.length)
     await release()

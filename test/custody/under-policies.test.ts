@@ -113,7 +113,7 @@ describe('a wallet under policies', () => {
     ["a wallet of the user's mode", 'wallet_keys', 'newWallet of the user'],
   ])('makes the vault refuse %s that began before', async (_name, table, name) => {
     const wallet = await newWallet()
-    const release = await holdTable(sql, table)
+    await using release = await holdTable(sql, table)
     const making = codeOf(uses(wallet)[name]?.() ?? Promise.resolve())
     await untilWaiting(sql)
     await put(wallet, secret, other)

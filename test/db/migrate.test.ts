@@ -132,7 +132,7 @@ describe('a migration with changes', () => {
 
   test('whose network is lost in the middle frees its locks within seconds, and has changed nothing', async () => {
     const proxy = await startTcpProxy(service.database.url)
-    const release = await holdTable(sql, 'passkeys')
+    await using release = await holdTable(sql, 'passkeys')
     // The second statement waits, as long as the test takes, while the first one's lock keeps everybody from the audit.
     const migrationsFolder = await withMigrations(
       'set local lock_timeout = 0;--> statement-breakpoint\nalter table audit add column later text;--> statement-breakpoint\nlock table passkeys in exclusive mode;',

@@ -95,7 +95,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])('an API on %s 
         developer_secret: 'testnet-secret',
       })
     expect((await send()).json).toMatchObject({ status: 'submitted' })
-    const held = gate.hold('before', 'eth_estimateGas')
+    using held = gate.hold('before', 'eth_estimateGas')
     const slow = send()
     await held.reached
     // Some leave late, but within the grace.

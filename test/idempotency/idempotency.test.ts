@@ -189,7 +189,7 @@ describe('the same key and body, 50 times at once, at two processes', () => {
     }
     const limits = { expiresAt: null, maxTotalValue: null, maxUses: null, limitTexts: {}, requireApproval: null }
     const input = { ...by, ...limits, network, name: '', walletAddress: address, argumentRules: rules } as const
-    const held = gate.hold('before', 'eth_feeHistory')
+    using held = gate.hold('before', 'eth_feeHistory')
     const late = createPolicy(service.ctx, { ...input, maxTotalFee: null })
     await held.reached
     const made = await createPolicy(second.ctx, { ...input, maxTotalFee: 5n })
@@ -316,7 +316,7 @@ describe('the same request', () => {
 
   test('gets the answer that its client missed by disconnecting', async () => {
     const body = await payment()
-    const held = gate.hold('after', 'eth_getTransactionCount')
+    using held = gate.hold('after', 'eth_getTransactionCount')
     const headers = { 'idempotency-key': 'gone', 'content-type': 'application/json' }
     const abort = new AbortController()
     const lost = fetch(`${service.baseUrl}/transactions/sign-and-send`, {

@@ -226,7 +226,7 @@ describe('a vault whose network is lost in a transaction', () => {
       return client.post('/wallets/change-user-pin', body)
     }
     // The transaction waits for this table with the row of the owner's key locked.
-    const release = await holdTable(sql, 'audit')
+    await using release = await holdTable(sql, 'audit')
     const answer = change(api.as(service.project), '582946')
     await untilWaiting(sql)
     vaultProxy.freeze()
@@ -253,21 +253,13 @@ describe('an API process whose network is lost in a transaction', () => {
     const wallet = await fundedWallet()
     const client = lost.as({ projectId: service.project.projectId, apiKey: service.project.apiKey })
     // The transaction waits for this table with the signer's row locked.
-    const { promise: released, resolve: release } = Promise.withResolvers<void>()
-    const held = Promise.withResolvers<void>()
-    const holding = sql.begin(async (tx) => {
-      await tx`lock table attempts in share row exclusive mode`
-      held.resolve()
-      await released
-    })
-    await held.promise
+    await using release = await holdTable(sql, 'attempts')
     const answer = client.post('/transactions/sign-and-send', intentOf(wallet))
     const waiting = () => sql`
       select from pg_stat_activity where datname = ${service.database.name} and wait_event_type = 'Lock'`
     expect((await until(waiting, ({ length }) => length > 0, TAKEN_OVER_MS)).length).toBeGreaterThan(0)
     apiProxy.freeze()
-    release()
-    await holding
+    await release()
     const id = await send(wallet)
     expect((await service.settled(id, TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
     const { status, json } = await answer

@@ -146,7 +146,7 @@ test('goes on for everybody, also when the command is killed, and refuses what w
   running = second.url
 
   // Killed with the rows of users changed, and those of wallets not.
-  const release = await holdTable(sql, 'wallets')
+  await using release = await holdTable(sql, 'wallets')
   const child = startCli(ROTATE, { ...world.sets.nextFirst, DATABASE_URL: service.database.url })
   await untilWaiting(sql)
   child.kill('SIGKILL')

@@ -145,7 +145,7 @@ describe('before anything has happened', () => {
 describe('without a worker', () => {
   test('accepted transactions and their jobs are shown as waiting', async () => {
     const wallet = await fundedWallet()
-    const release = await holdTable(sql, 'audit_chain')
+    await using release = await holdTable(sql, 'audit_chain')
     const before = await scrape()
     const id = await pay(wallet)
     await sql`update transactions set created_at = created_at - interval '90 seconds' where id = ${id}`
@@ -230,7 +230,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     await chain.write({ contract: token, functionName: 'approve', args: [wallet, 5n] })
     const args = [owner, RECIPIENT, 5n]
     const input = encodeFunctionData({ abi: token.abi, functionName: 'transferFrom', args })
-    const held = gate.hold('before', 'eth_sendRawTransaction')
+    using held = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet, { to: token.address, input })
     await held.reached
     await chain.write({ contract: token, functionName: 'approve', args: [wallet, 0n] })
@@ -289,7 +289,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     expect((await service.settled(id)).json.status).toBe('success')
     await chain.mine(2)
     expect(await until(followed, (all) => all)).toBe(true)
-    const held = gate.hold('before', 'eth_sendRawTransaction')
+    using held = gate.hold('before', 'eth_sendRawTransaction')
     await chain.reorg({ depth: REORGANISED_BLOCKS })
     await held.reached
     held.release()
@@ -414,14 +414,17 @@ describe('an unreachable node', () => {
   test('shows as down, and delays no scrape', async () => {
     const failures = async () => (await scrape()).sum('node_failures_total', { network, trouble: 'http' })
     const before = await failures()
-    gate.setAway(true)
-    await service.get('/transactions/status-by-hash', { network, transaction_hash: `0x${'ab'.repeat(32)}` })
-    expect(await failures()).toBeGreaterThan(before)
     const up = async () => (await scrape()).value('node_up', { network })
     const ready = async () => (await scrape()).value('node_ready', { network, node: '1 (127.0.0.1)' })
-    expect(await until(up, (value) => value === 0)).toBe(0)
-    expect(await until(ready, (value) => value === 0)).toBe(0)
-    gate.setAway(false)
+    gate.setAway(true)
+    try {
+      await service.get('/transactions/status-by-hash', { network, transaction_hash: `0x${'ab'.repeat(32)}` })
+      expect(await failures()).toBeGreaterThan(before)
+      expect(await until(up, (value) => value === 0)).toBe(0)
+      expect(await until(ready, (value) => value === 0)).toBe(0)
+    } finally {
+      gate.setAway(false)
+    }
     expect(await until(up, (value) => value === 1)).toBe(1)
     expect(await until(ready, (value) => value === 1)).toBe(1)
   })
@@ -429,14 +432,13 @@ describe('an unreachable node', () => {
   test('that never answers delays a scrape by one second', async () => {
     const head = await scrape()
     await Bun.sleep(1_001)
-    const held = gate.hold('before', 'eth_getBlockByNumber')
+    using _held = gate.hold('before', 'eth_getBlockByNumber')
     const begun = performance.now()
     const metrics = await scrape()
     expect(performance.now() - begun).toBeLessThan(2_500)
     expect(metrics.value('node_up', { network })).toBe(0)
     const track = { network, purpose: 'track' }
     expect(metrics.value('blocks_behind', track)).toBe(head.value('blocks_behind', track))
-    held.release()
   })
 })
 
@@ -450,16 +452,19 @@ describe('with an unreachable or slow database', () => {
     const { name, url } = service.database
     const admin = postgres(url.replace(/\/[^/]*$/, '/postgres'), { max: 1 })
     await admin.unsafe(`alter database ${name} with allow_connections false`)
-    await admin`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = ${name} and application_name = 'strongroom-test'`
-    const metrics = await scrape()
-    expect(metrics.value('database_up')).toBe(0)
-    expect(metrics.series.some(({ name }) => name === 'process_resident_memory_bytes')).toBe(true)
-    expect(metrics.sum('transactions_accepted_total')).toBe(9)
-    expect(metrics.series.some(({ name }) => name === 'strongroom_transactions_unfinished')).toBe(false)
-    await admin.unsafe(`alter database ${name} with allow_connections true`)
-    await admin.end()
+    try {
+      await admin`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = ${name} and application_name = 'strongroom-test'`
+      const metrics = await scrape()
+      expect(metrics.value('database_up')).toBe(0)
+      expect(metrics.series.some(({ name }) => name === 'process_resident_memory_bytes')).toBe(true)
+      expect(metrics.sum('transactions_accepted_total')).toBe(9)
+      expect(metrics.series.some(({ name }) => name === 'strongroom_transactions_unfinished')).toBe(false)
+    } finally {
+      await admin.unsafe(`alter database ${name} with allow_connections true`)
+      await admin.end()
+    }
     await isBack()
   })
 
@@ -472,29 +477,23 @@ describe('with an unreachable or slow database', () => {
   }
 
   test('simultaneous scrapes wait for some seconds, and only one of them queries it', async () => {
-    const locked = Promise.withResolvers<void>()
-    const held = Promise.withResolvers<void>()
-    const holding = sql.begin(async (tx) => {
-      await tx`lock table transactions in access exclusive mode`
-      locked.resolve()
-      await held.promise
-    })
-    await locked.promise
+    await using release = await holdTable(sql, 'transactions', 'access exclusive')
     let most = 0
     let isOver = false
     const scrapes = isBounded(Promise.all(Array.from({ length: 20 }, () => scrape()))).finally(() => {
       isOver = true
     })
     while (!isOver) {
+      // Others may wait for the table, too: once a minute the vault reads the catalogue.
       const waiting = await sql`
-        select from pg_stat_activity where datname = ${service.database.name} and wait_event_type = 'Lock'`
+        select from pg_stat_activity where datname = ${service.database.name} and wait_event_type = 'Lock'
+          and query like '%as "oldestSeconds"%from public.transactions%'`
       most = Math.max(most, waiting.length)
       await Bun.sleep(10)
     }
     await scrapes
     expect(most).toBe(1)
-    held.resolve()
-    await holding
+    await release()
     await isBack()
   })
 
@@ -510,9 +509,12 @@ describe('with an unreachable or slow database', () => {
       }),
     )
     await Promise.all(taken.map(({ promise }) => promise))
-    await isBounded(Promise.all([scrape()]))
-    held.resolve()
-    await Promise.all(holding)
+    try {
+      await isBounded(Promise.all([scrape()]))
+    } finally {
+      held.resolve()
+      await Promise.all(holding)
+    }
     await isBack()
   })
 })

@@ -7,8 +7,8 @@ import { callRpc } from '../../devnet/rpc.ts'
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type Reply = { id: unknown; result?: unknown; error?: unknown }
 
-/** A request that is held back. */
-export type Held = {
+/** A request that is held back, until the end of its block at the latest: a test that fails keeps nothing from the others. */
+export type Held = Disposable & {
   /** Resolves when the request is waiting. */
   readonly reached: Promise<void>
   /** Lets it continue; `forgotten` answers with 502 instead. */
@@ -173,15 +173,24 @@ export const startGate = (...nodes: readonly string[]) => {
   const hold = (when: Trap['when'], method: string): Held => {
     const reached = Promise.withResolvers<void>()
     const released = Promise.withResolvers<boolean>()
-    traps.push({
+    const trap: Trap = {
       method,
       when,
       stop: () => {
         reached.resolve()
         return released.promise
       },
-    })
-    return { reached: reached.promise, release: (how = 'answered') => released.resolve(how === 'answered') }
+    }
+    traps.push(trap)
+    const release: Held['release'] = (how = 'answered') => released.resolve(how === 'answered')
+    return {
+      reached: reached.promise,
+      release,
+      [Symbol.dispose]: () => {
+        if (traps.includes(trap)) traps.splice(traps.indexOf(trap), 1)
+        release()
+      },
+    }
   }
 
   return {

@@ -2,12 +2,15 @@
 
 import type { Sql } from 'postgres'
 
+/** Lets those who wait for a lock go on. The end of its block does so, too, so that a test that fails leaves no lock behind. */
+export type Release = (() => Promise<void>) & AsyncDisposable
+
 /** Holds up everybody who writes to a table, or who reads it, too. @returns what lets them go on. */
 export const holdTable = async (
   postgres: Sql,
   table: string,
   mode: 'exclusive' | 'access exclusive' = 'exclusive',
-): Promise<() => Promise<void>> => {
+): Promise<Release> => {
   const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const holding = postgres.begin(async (tx) => {
     await tx`lock table ${tx(table)} in ${tx.unsafe(mode)} mode`
@@ -15,10 +18,11 @@ export const holdTable = async (
     await release.promise
   })
   await held.promise
-  return async () => {
+  const go = async () => {
     release.resolve()
     await holding
   }
+  return Object.assign(go, { [Symbol.asyncDispose]: go })
 }
 
 const waiting = (postgres: Sql) =>

@@ -133,7 +133,7 @@ describe('two transactions of one signer, the first not yet sent, are both mined
   test('approve, then transferFrom', async () => {
     const wallet = await fundedWallet()
     const token = await tokenOf(wallet)
-    const sending = gate.hold('before', 'eth_sendRawTransaction')
+    using sending = gate.hold('before', 'eth_sendRawTransaction')
     const approve = accepted(await send(wallet, token.call('approve', [wallet, 30n])))
     await sending.reached
     const move = accepted(await send(wallet, token.call('transferFrom', [wallet, RECIPIENT, 30n])))
@@ -159,7 +159,7 @@ describe('two transactions of one signer, the first not yet sent, are both mined
   test('approve, then transferFrom, which comes while the approval is prepared', async () => {
     const wallet = await fundedWallet()
     const token = await tokenOf(wallet)
-    const preparing = gate.hold('before', 'eth_estimateGas')
+    using preparing = gate.hold('before', 'eth_estimateGas')
     const approve = send(wallet, token.call('approve', [wallet, 30n]))
     await preparing.reached
     const before = gate.count('eth_estimateGas')
@@ -175,7 +175,7 @@ describe('two transactions of one signer, the first not yet sent, are both mined
   test('the creation of a contract, then a call of it, with enough gas for the call', async () => {
     const wallet = await fundedWallet()
     const { creation, mint, minted } = await creationOf(wallet)
-    const sending = gate.hold('before', 'eth_sendRawTransaction')
+    using sending = gate.hold('before', 'eth_sendRawTransaction')
     const ids = [accepted(await send(wallet, creation)), accepted(await send(wallet, mint))]
     await sending.reached
     sending.release()
@@ -188,7 +188,7 @@ describe('transactions of two signers of a project', () => {
   test('approve, then transferFrom, whose request waits until the approval is sent', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
-    const sending = gate.hold('before', 'eth_sendRawTransaction')
+    using sending = gate.hold('before', 'eth_sendRawTransaction')
     const approve = accepted(await send(owner, token.call('approve', [spender, 30n])))
     await sending.reached
     const moving = send(spender, token.call('transferFrom', [owner, RECIPIENT, 30n]))

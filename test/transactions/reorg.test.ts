@@ -134,7 +134,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     await chain.mine(5)
     await isTracked()
     const shown = { from: await activityHas(from, 1), to: await activityHas(to, 1) }
-    const resent = gate.hold('before', 'eth_sendRawTransaction')
+    using resent = gate.hold('before', 'eth_sendRawTransaction')
     await reorg(6)
     await resent.reached
     expect(await isTold(id, 'pending')).toMatchObject({ transaction_hash: told.transaction_hash })
@@ -218,7 +218,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     await isTold(id, 'success')
     await isTracked()
     expect(await activityHas(to, 1)).toHaveLength(1)
-    const resent = gate.hold('before', 'eth_sendRawTransaction')
+    using resent = gate.hold('before', 'eth_sendRawTransaction')
     await back()
     // Other blocks below its height, and none at its height.
     await chain.mine(2)
@@ -237,7 +237,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     const id = await send(from, { input: encodeDeployData({ abi, bytecode, args: ['Test', 'TST', 18] }) })
     const told = await isTold(id, 'success')
     expect(told.contract_address).toMatch(/^0x/)
-    const resent = gate.hold('before', 'eth_sendRawTransaction')
+    using resent = gate.hold('before', 'eth_sendRawTransaction')
     await reorg(1)
     await resent.reached
     expect(await isTold(id, 'pending')).toMatchObject({ contract_address: null })

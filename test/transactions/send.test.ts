@@ -11,6 +11,7 @@ import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { signAndRecord } from '../../src/transactions/sign-and-record.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { holdTable } from '../support/locks.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -165,17 +166,8 @@ describe('the nonce', () => {
   })
 })
 
+/** Where no audit row can be written, no signature leaves the vault. */
 describe('a vault that takes long to sign', () => {
-  /** Until the result is called, no audit row can be written, so no signature leaves the vault. */
-  const holdAudit = async () => {
-    const other = postgres(service.database.url, { max: 1 })
-    await other`begin`
-    await other`lock table audit in share mode`
-    return async () => {
-      await other`commit`
-      await other.end()
-    }
-  }
   /** Those of APIs. One that waits for the vault says nothing for three seconds, and any other goes on in milliseconds. */
   const sessions = async () =>
     await sql<{ pid: number; waits: boolean }[]>`
@@ -193,7 +185,7 @@ describe('a vault that takes long to sign', () => {
     const { address, send, nonces } = await sender()
     expect((await send()).status).toBe(200)
     const pids = (await sessions()).map(({ pid }) => pid)
-    const release = await holdAudit()
+    await using release = await holdTable(service.database.sql, 'audit')
     const sent = send()
     for (const wanted of [true, false])
       await until(async () => (await sessions()).some(({ waits }) => waits) === wanted)
@@ -233,7 +225,7 @@ describe('a vault that takes long to sign', () => {
         },
         { 'idempotency-key': `slow vault ${index}` },
       ) ?? Promise.reject(new Error('there is no such API'))
-    const release = await holdAudit()
+    await using release = await holdTable(service.database.sql, 'audit')
     const first = [send(0), send(1)]
     // The one has to give the lock back before the other gets it.
     const seen = new Set<number>()

@@ -95,11 +95,11 @@ const until = async (isSo: () => Promise<boolean> | boolean): Promise<void> => {
 const heldBack = async (
   request: () => Promise<Answer>,
   when: 'before' | 'after' = 'before',
-): Promise<{ readonly answer: Promise<Answer>; readonly release: Held['release'] }> => {
-  const { reached, release } = gate.hold(when, 'eth_estimateGas')
+): Promise<Held & { readonly answer: Promise<Answer> }> => {
+  const held = gate.hold(when, 'eth_estimateGas')
   const answer = request()
-  await reached
-  return { answer, release }
+  await held.reached
+  return { ...held, answer }
 }
 
 /** Starts the request and waits until the node was asked about it. */
@@ -123,7 +123,7 @@ const recordedOf = async (signer: Address): Promise<number> =>
 describe('a request that comes while an earlier one of its signer is prepared', () => {
   test('is prepared beside it, and gets the nonce after it', async () => {
     const wallet = await fundedWallet()
-    const first = await heldBack(() => send(wallet))
+    using first = await heldBack(() => send(wallet))
     const second = await asked(() => send(wallet))
     const third = await asked(() => send(wallet, { nonce: '2' }))
     expect(await recordedOf(wallet)).toBe(0)
@@ -135,8 +135,8 @@ describe('a request that comes while an earlier one of its signer is prepared', 
   test('gets its nonce if that one fails, however it fails', async () => {
     const wallet = await fundedWallet()
     const { address: contract } = await chain.deploy('TestToken', ['Test', 'TST', 18])
-    const first = await heldBack(() => send(wallet))
-    const reverting = await heldBack(() => send(wallet, { to: contract, value: '0', input: REVERTING }))
+    using first = await heldBack(() => send(wallet))
+    using reverting = await heldBack(() => send(wallet, { to: contract, value: '0', input: REVERTING }))
     const third = await asked(() => send(wallet))
     reverting.release()
     first.release('forgotten')
@@ -147,7 +147,7 @@ describe('a request that comes while an earlier one of its signer is prepared', 
 
   test('does not wait for it if it is refused', async () => {
     const wallet = await fundedWallet()
-    const first = await heldBack(() => send(wallet))
+    using first = await heldBack(() => send(wallet))
     expect(told(await send(wallet, { value: parseEther('2').toString() }))).toBe('balance_insufficient')
     first.release()
     expect(await nonceOf(await first.answer)).toBe(0)
@@ -155,8 +155,8 @@ describe('a request that comes while an earlier one of its signer is prepared', 
 
   test('is refused if the balance that both have seen is enough for one only', async () => {
     const wallet = await fundedWallet()
-    const first = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
-    const second = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
+    using first = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
+    using second = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
     second.release()
     first.release()
     expect(told(await first.answer)).toBe('submitted')
@@ -165,7 +165,7 @@ describe('a request that comes while an earlier one of its signer is prepared', 
 
   test('is refused if both spend the same coins of a contract wallet', async () => {
     const safe = await deployedSafe(10n)
-    const first = await heldBack(() => send(safe, { value: '6' }))
+    using first = await heldBack(() => send(safe, { value: '6' }))
     const second = await asked(() => send(safe, { value: '6' }))
     first.release()
     expect(told(await first.answer)).toBe('submitted')
@@ -174,7 +174,7 @@ describe('a request that comes while an earlier one of its signer is prepared', 
 
   test('is refused if that one is mined and told before it is recorded: the balance that it has seen is older', async () => {
     const wallet = await fundedWallet()
-    const late = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
+    using late = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
     // By another process, which does not wait for this one.
     const other = await startOther()
     const sooner = await send(wallet, { value: MORE_THAN_HALF }, other.post)

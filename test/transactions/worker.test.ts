@@ -113,7 +113,7 @@ describe('a worker that is killed', () => {
     test(`${name}: the next one ends it, and it has one effect`, async () => {
       const wallet = await fundedWallet()
       const worker = startProcess()
-      const held = gate.hold(when, method)
+      using held = gate.hold(when, method)
       const id = await send(wallet)
       await held.reached
       await kill(worker)
@@ -128,7 +128,7 @@ describe('a worker that is killed', () => {
   test('leaves its jobs to a worker that starts at once, which takes them within seconds', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
-    const held = gate.hold('before', 'eth_sendRawTransaction')
+    using held = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await held.reached
     await kill(worker)
@@ -142,13 +142,13 @@ describe('a worker that is killed', () => {
   test('leaves its jobs to another running worker, which keeps its own', async () => {
     const [wallet, other] = [await fundedWallet(), await fundedWallet()]
     const killed = startProcess()
-    const first = gate.hold('before', 'eth_sendRawTransaction')
+    using first = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await first.reached
     // The other one must take the next job.
     killed.kill('SIGSTOP')
     await startWorker()
-    const second = gate.hold('before', 'eth_sendRawTransaction')
+    using second = gate.hold('before', 'eth_sendRawTransaction')
     const otherId = await send(other)
     await second.reached
     const jobOf = async () =>
@@ -170,7 +170,7 @@ describe('a worker that is killed', () => {
   test('by SIGTERM during a request to a node ends within seconds, and the next one continues', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
-    const held = gate.hold('before', 'eth_sendRawTransaction')
+    using held = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await held.reached
     worker.kill('SIGTERM')
@@ -217,7 +217,7 @@ describe('a worker whose database connections are cut', () => {
   test('while it completes a job: continues with other jobs', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
-    const held = gate.hold('after', 'eth_sendRawTransaction')
+    using held = gate.hold('after', 'eth_sendRawTransaction')
     const first = await send(wallet)
     await held.reached
     await sql.begin(async (tx) => {
@@ -286,7 +286,7 @@ describe('a chain with reorganisations and failures', () => {
     const id = await send(wallet)
     const settled = await service.settled(id)
     const lost = await blockOf(id)
-    const held = gate.hold('before', 'eth_sendRawTransaction')
+    using held = gate.hold('before', 'eth_sendRawTransaction')
     await chain.reorg({ depth: 1 })
     await held.reached
     expect(await statusOf(id)).toMatchObject({ status: 'pending', contract_address: null })

@@ -122,7 +122,7 @@ describe('ending sessions', () => {
     const { projectId } = service.project
     const caller = { kind: 'user', projectId, userId, sessionId, address: '' } as const
     // The proof has used the challenge up, and waits here before it makes the session.
-    const release = await holdTable(sql, 'passkeys', 'access exclusive')
+    await using release = await holdTable(sql, 'passkeys', 'access exclusive')
     const proving = people.verifyChallenge(code)
     await untilWaiting(sql, 1)
     const ending = endOwnSessions(service.ctx, caller, { sessionId: null })
@@ -213,7 +213,7 @@ describe('a change of the PIN', () => {
     const [{ user_id }] = sessions
     const address = await newWallet(sessions[0])
     const api = await startApiProcess(service.variables)
-    const release = await holdTable(sql, 'sessions')
+    await using release = await holdTable(sql, 'sessions')
     const asked = service
       .as(service.project, api.url)
       .post('/wallets/change-user-pin', change(address))

@@ -284,7 +284,7 @@ describe('making and removing', () => {
       (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => !subject.startsWith('Log in'))
     const api = await startApiProcess(service.variables)
     const killed = service.as(service.project, api.url)
-    const release = await holdTable(sql, 'mails')
+    await using release = await holdTable(sql, 'mails')
     const passkey = { passkey_id: 'key-1', passkey_secret: randomBytes(32).toString('base64url') }
     const asked = [
       call('recovery-code', wallet, pin, killed).catch(() => null),
