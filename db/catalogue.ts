@@ -1,7 +1,8 @@
 // Compares the catalogue of a database with what the migrations make of an empty one.
 
+import { sql } from 'drizzle-orm'
 import { MIGRATED } from './catalogue.generated.ts'
-import type { Queryable } from './client.ts'
+import type { Db } from './client.ts'
 import { ACCESS, PROCESS_ROLES } from './grants.ts'
 import { MEANING } from './meaning.ts'
 import { type CatalogueObject, readCatalogue } from './queries/catalogue.ts'
@@ -80,6 +81,9 @@ const compare = (found: readonly CatalogueObject[]): readonly Difference[] => {
   ]
 }
 
-/** Reads the catalogue and compares it. Any role may. */
-export const catalogueDifferences = async (db: Queryable): Promise<readonly Difference[]> =>
-  compare(await readCatalogue(db, { roles: PROCESS_ROLES }))
+/** Reads the catalogue and compares it. Any role may. Whoever locks a table stops this, but no request: none shares the connection. */
+export const catalogueDifferences = (db: Db): Promise<readonly Difference[]> =>
+  db.transaction(async (tx) => {
+    await tx.execute(sql`set local lock_timeout = '2s'`)
+    return compare(await readCatalogue(tx, { roles: PROCESS_ROLES }))
+  })

@@ -57,8 +57,8 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
     log,
   })
   await lookAtCatalogue()
-  // Ignore a database that is away: requests report it.
-  const looking = setInterval(() => void lookAtCatalogue().catch(() => {}), CATALOGUE_MS)
+  const onUnread = (err: unknown) => log.error({ err }, 'the catalogue of the database could not be read')
+  const looking = setInterval(() => void lookAtCatalogue().catch(onUnread), CATALOGUE_MS)
   looking.unref()
   const close: VaultCtx['close'] = async (options) => {
     clearInterval(looking)

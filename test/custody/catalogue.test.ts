@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { catalogueDifferences } from '../../db/catalogue.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { runCli } from '../support/cli.ts'
+import { holdTable, untilWaiting } from '../support/locks.ts'
 import { onServer } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -270,6 +271,32 @@ describe('doctor names, and no vault stops for,', () => {
       }
     })
   }
+})
+
+test('while a table is locked the catalogue cannot be read, which delays no request and stops no vault', async () => {
+  const makeProjects = () => Promise.all(Array.from({ length: 20 }, makeProject))
+  const look = () =>
+    service.lookAtCatalogue().then(
+      () => 'read',
+      () => 'not read',
+    )
+  const timed = async <Result>(act: () => Promise<Result>) => {
+    const begun = performance.now()
+    return { result: await act(), tookMs: performance.now() - begun }
+  }
+  await makeProjects()
+  const usual = await timed(makeProjects)
+  await using release = await holdTable(database.sql, 'cursors', 'access exclusive')
+  const looking = timed(look)
+  await untilWaiting(database.sql)
+  const locked = await timed(makeProjects)
+  const looked = await looking
+  expect(looked.result).toBe('not read')
+  // Otherwise as long as anybody waits for a lock, ten seconds; and so would requests behind it on its connection.
+  for (const tookMs of [looked.tookMs, locked.tookMs - usual.tookMs]) expect(tookMs).toBeLessThan(6_000)
+  await release()
+  expect(await look()).toBe('read')
+  await makeProject()
 })
 
 test('what an operator may have of their own is no difference', async () => {
