@@ -58,19 +58,16 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
   }
 
   /** Rows of another server, which took the place of this one, may never have reached it: a journal knows better. */
-  const forgetOthers = async (absent: Set<string>): Promise<boolean> => {
-    if (server !== null && absent.size === 0) return false
+  const forgetOthers = async (absent: Set<string>): Promise<void> => {
+    if (server !== null && absent.size === 0) return
     // A server that recovers says nothing yet.
     const now = (await readServer(db))?.started ?? server
-    const isOther = server !== null && server !== now
+    if (server !== null && server !== now) sameSinceMs = performance.now()
     server = now
-    if (isOther) sameSinceMs = performance.now()
-    for (const mac of absent) {
-      if ((kept.get(mac)?.sinceMs ?? 0) > sameSinceMs) continue
-      kept.delete(mac)
-      absent.delete(mac)
-    }
-    return isOther
+    const others = [...absent].filter((mac) => (kept.get(mac)?.sinceMs ?? 0) <= sameSinceMs)
+    for (const mac of others) for (const rows of [kept, absent]) rows.delete(mac)
+    const rows = others.length
+    if (rows > 0) log.error({ rows }, 'another server of the database lacks audit rows of this vault')
   }
 
   const look = async (): Promise<void> => {
@@ -89,9 +86,7 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
         else if (found.link !== null || kept.size > KEPT_MAX) kept.delete(mac)
       }
     }
-    const rows = absent.size
-    if ((await forgetOthers(absent)) && rows > 0)
-      log.error({ rows }, 'another server of the database lacks audit rows of this vault')
+    await forgetOthers(absent)
     const [first] = absent
     if (first !== undefined && !missing.has(first))
       log.error({ rows: absent.size, mac: first }, 'audit rows of this vault are gone: no key is opened')
@@ -105,7 +100,7 @@ export const createKeptAudit = (parts: Parts): KeptAudit => {
   const { look, missing } = createCheck(parts, kept)
   let isLooking = false
   const tick = async (): Promise<void> => {
-    if (isLooking || kept.size === 0) return
+    if (isLooking) return
     isLooking = true
     // A database that is away says nothing: requests report it.
     await look().catch(() => {})
