@@ -1,6 +1,7 @@
 // The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test` over test/,
-// then one closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
-// once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path.
+// then one closing line. Four files run at a time, as many wait for a chain or a process, each process with its modules loaded
+// once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path. Files named
+// `*.long.test.ts` run in `bun run test:long` alone.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +16,10 @@ import { bundlePrograms } from './support/programs.ts'
 /** The result of one run of `bun test`. */
 export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
 
-const TIMEOUT_MS = process.env.STRONGROOM_LONG ? 1_800_000 : 180_000
+/** As `isLong` of test/support/long.ts, which only a test may import. */
+const IS_LONG = process.env.STRONGROOM_LONG === '1'
+const TIMEOUT_MS = IS_LONG ? 1_800_000 : 180_000
+const LANES = 4
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**
@@ -51,7 +55,7 @@ export const closingLine = ({ passed, failed, skipped }: Tally): string =>
 
 /** Begins of the paths of the files that take longest, about ten seconds and more. */
 export const LONGEST = [
-  ...['test/client/react', 'test/console/', 'test/e2e/', 'test/openapi/', 'test/restore/', 'test/upgrade/'],
+  ...['test/client/react', 'test/console/', 'test/e2e/', 'test/openapi/', 'test/restore/'],
   ...['test/environment/start', 'test/wallets/crash'],
   ...['test/policies/forged-policies', 'test/policies/limits', 'test/policies/lying-node', 'test/policies/property'],
   ...['test/transactions/crash', 'test/transactions/database-restart', 'test/transactions/explore'],
@@ -92,11 +96,12 @@ const runTests = (
     const args = [
       'test',
       '--no-orphans',
-      '--parallel=3',
+      `--parallel=${LANES}`,
       '--no-isolate',
       `--timings=${timings}`,
       `--timeout=${TIMEOUT_MS}`,
       '--path-ignore-patterns=test/bench/**',
+      ...(IS_LONG ? [] : ['--path-ignore-patterns=**/*.long.test.ts']),
     ]
     const child = spawn(process.execPath, [...args, ...process.argv.slice(2)], {
       cwd: REPOSITORY,
@@ -124,7 +129,10 @@ const main = async (): Promise<void> => {
   try {
     const programs = await bundlePrograms(join(folder, 'programs'))
     const timings = join(folder, 'timings.json')
-    await writeFile(timings, timingsOf(scriptsIn('test')))
+    const scripts = scriptsIn('test')
+    await writeFile(timings, timingsOf(scripts))
+    const left = IS_LONG ? [] : scripts.filter((path) => path.endsWith('.long.test.ts'))
+    if (left.length > 0) console.log(`Not run: ${left.join(', ')}. \`bun run test:long\` runs them.`)
     result = await runTests({ ...programs, STRONGROOM_TEST_POSTGRES_URL: server.url }, timings)
   } finally {
     await server.stop()

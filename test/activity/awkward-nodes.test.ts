@@ -5,6 +5,7 @@ import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startAwkwardNode } from './awkward-node.ts'
 import { anyMove, createMoves, people } from './moves.ts'
@@ -134,55 +135,65 @@ describe('all faults at once', () => {
     throw new Error('the indexer did not get there')
   }
 
-  test('no item is missing or duplicated, neither by the indexer nor by the backfill', async () => {
-    await world.chain.mine(8)
-    const start = (await world.chain.publicClient.getBlockNumber()) + 1n
-    const moves = await createMoves(world.chain)
-    const reckoning = createReckoning({ chain: world.chain, kinds: moves.kinds })
-    await reckoning.note(start)
-    const [, followed, whole, byEvents] = people
-    await world.watch(project, followed.address)
-    const nodeMoods = { logsWidthMax: 9, resultsMax: 6, blocksBehind: 2, behindPercent: 40, announcesWhatItLacks: true }
-    Object.assign(node.moods, nodeMoods)
-
-    const { chains } = worker
-    const [near, far] = [chains.withNode('Ethereum'), { ...chains.withNode('Ethereum'), wholeBackfillBlocks: 15 }]
-    const walking: (readonly [string, Chain])[] = []
-    const move = anyMove(moves.count)
-    const rounds = fc.record({ move, others: fc.array(move, { minLength: 1, maxLength: 5 }) })
-    for (const [index, { move, others }] of fc.sample(rounds, { numRuns: 90, seed: SEED }).entries()) {
-      if (index % 4 === 0) await moves.together([move, ...others])
-      else await moves.alone(move)
-      await reckoning.note()
-      if (index === 20) await moves.spam(20)
-      if (index === 25 || index === 33) {
-        const depth = 3
-        await moves.remine({ depth, keepEach: 2 })
-        await reckoning.note((await world.chain.publicClient.getBlockNumber()) - BigInt(depth - 1))
+  longTest(
+    'no item is missing or duplicated, neither by the indexer nor by the backfill',
+    async () => {
+      await world.chain.mine(8)
+      const start = (await world.chain.publicClient.getBlockNumber()) + 1n
+      const moves = await createMoves(world.chain)
+      const reckoning = createReckoning({ chain: world.chain, kinds: moves.kinds })
+      await reckoning.note(start)
+      const [, followed, whole, byEvents] = people
+      await world.watch(project, followed.address)
+      const nodeMoods = {
+        logsWidthMax: 9,
+        resultsMax: 6,
+        blocksBehind: 2,
+        behindPercent: 40,
+        announcesWhatItLacks: true,
       }
-      if (index === 30) for (const { address } of [whole, byEvents]) await world.own(project, address)
-      if (index === 30) walking.push([whole.address, near], [byEvents.address, far])
-      await step()
-      for (const [address, chain] of walking) await backfillStep(worker, { chain, address })
-    }
-    await reckoning.note()
-    await indexAll()
-    for (const [address, chain] of walking) await world.walkBack(address, { ctx: worker, chain })
-    // The faults must have been on all the time.
-    expect(node.moods).toMatchObject(nodeMoods)
+      Object.assign(node.moods, nodeMoods)
 
-    const [row] = await world.sql`
+      const { chains } = worker
+      const [near, far] = [chains.withNode('Ethereum'), { ...chains.withNode('Ethereum'), wholeBackfillBlocks: 15 }]
+      const walking: (readonly [string, Chain])[] = []
+      const move = anyMove(moves.count)
+      const rounds = fc.record({ move, others: fc.array(move, { minLength: 1, maxLength: 5 }) })
+      for (const [index, { move, others }] of fc.sample(rounds, { numRuns: 90, seed: SEED }).entries()) {
+        if (index % 4 === 0) await moves.together([move, ...others])
+        else await moves.alone(move)
+        await reckoning.note()
+        if (index === 20) await moves.spam(20)
+        if (index === 25 || index === 33) {
+          const depth = 3
+          await moves.remine({ depth, keepEach: 2 })
+          await reckoning.note((await world.chain.publicClient.getBlockNumber()) - BigInt(depth - 1))
+        }
+        if (index === 30) for (const { address } of [whole, byEvents]) await world.own(project, address)
+        if (index === 30) walking.push([whole.address, near], [byEvents.address, far])
+        await step()
+        for (const [address, chain] of walking) await backfillStep(worker, { chain, address })
+      }
+      await reckoning.note()
+      await indexAll()
+      for (const [address, chain] of walking) await world.walkBack(address, { ctx: worker, chain })
+      // The faults must have been on all the time.
+      expect(node.moods).toMatchObject(nodeMoods)
+
+      const [row] = await world.sql`
       select coins_reached_block as block from backfills where address = ${byEvents.address}`
-    expect(BigInt(row?.block)).toBeGreaterThan(start)
-    const compare = async (address: Address, coinsFrom = start) => {
-      const lines = (await reckoning.expected([address], { fromBlock: start, coinsFrom })).get(address) ?? []
-      expect((await world.listed(project, address)).map(told).sort()).toEqual([...lines].sort())
-      return lines.length
-    }
-    expect(await compare(followed.address)).toBeGreaterThan(25)
-    expect(await compare(whole.address)).toBeGreaterThan(25)
-    expect(await compare(byEvents.address, BigInt(row?.block))).toBeGreaterThan(15)
-  }, 60_000)
+      expect(BigInt(row?.block)).toBeGreaterThan(start)
+      const compare = async (address: Address, coinsFrom = start) => {
+        const lines = (await reckoning.expected([address], { fromBlock: start, coinsFrom })).get(address) ?? []
+        expect((await world.listed(project, address)).map(told).sort()).toEqual([...lines].sort())
+        return lines.length
+      }
+      expect(await compare(followed.address)).toBeGreaterThan(25)
+      expect(await compare(whole.address)).toBeGreaterThan(25)
+      expect(await compare(byEvents.address, BigInt(row?.block))).toBeGreaterThan(15)
+    },
+    60_000,
+  )
 })
 
 describe('a node that is away', () => {

@@ -38,7 +38,8 @@ export const benchOverload = async (input: {
   readonly seconds?: number
 }): Promise<OverloadBench> => {
   const { service, chain, seconds = SECONDS } = input
-  const wallets = await Promise.all(Array.from({ length: SIGNERS }, () => service.newWallet({ network: 'Ethereum' })))
+  const wallets: { readonly address: `0x${string}` }[] = []
+  for (let made = 0; made < SIGNERS; made++) wallets.push(await service.newWallet({ network: 'Ethereum' }))
   for (const { address } of wallets) await chain.fund(address)
   const socket = `${service.variables.VAULT_SOCKET}.bench`
   const settings = {

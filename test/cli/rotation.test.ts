@@ -19,7 +19,7 @@ import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVault, startVaultProcess } from '../support/vault.ts'
 
-const DEVELOPER_WALLETS = isLong ? 960 : 280
+const DEVELOPER_WALLETS = isLong ? 960 : 140
 const USER_WALLETS = isLong ? 40 : 20
 /** A seed and a lock for each wallet, a key for each user, and three rows of the project itself. */
 const ROWS = DEVELOPER_WALLETS * 2 + USER_WALLETS * 3 + 3
@@ -27,7 +27,7 @@ const OTHER_PROJECTS = isLong ? 400 : 200
 /** The commands work in batches, and print a line after each one. */
 const ROWS_A_LINE = 100
 const AT_ONCE = 8
-const KILLS = isLong ? 6 : 4
+const KILLS = isLong ? 6 : 2
 const SIGN_EVERY_MS = 20
 const SECRET = 'testnet-secret'
 const PIN = '493817'

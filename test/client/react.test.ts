@@ -15,7 +15,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { typeErrorsOf } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
-import { isLeftOut } from '../support/long.ts'
+import { isLeftOut, longTest } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 import { startExamplePage } from './example-page.ts'
 
@@ -277,7 +277,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.getByText(`You are logged in as ${email}.`).waitFor()
   })
 
-  test("with `keep: 'page'` nothing is kept, and a reload ends the login", async () => {
+  longTest("with `keep: 'page'` nothing is kept, and a reload ends the login", async () => {
     const own = await startPage(inReact, { "projectId: '": "keep: 'page', projectId: '" })
     try {
       const page = await openApp(own)
@@ -320,7 +320,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     }
   })
 
-  test('a duplicated tab begins logged out, and its original goes on', async () => {
+  longTest('a duplicated tab begins logged out, and its original goes on', async () => {
     const page = await openApp()
     const email = await logIn(page)
     const [copy] = await Promise.all([
@@ -333,7 +333,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.getByText(`You are logged in as ${email}.`).waitFor()
   })
 
-  test('an access token is renewed before it expires, and when it is refused', async () => {
+  longTest('an access token is renewed before it expires, and when it is refused', async () => {
     const page = await world.newPage()
     await page.clock.install()
     await openApp(app, page)
@@ -357,7 +357,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     await page.getByText(/^Payment: /).waitFor()
   })
 
-  test('a logout after the access token has expired ends the session', async () => {
+  longTest('a logout after the access token has expired ends the session', async () => {
     const page = await world.newPage()
     await page.clock.install()
     await openApp(app, page)
@@ -374,7 +374,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     expect(await world.sessionsOf(user)).toEqual(['email_code logout', 'session_challenge logout'])
   })
 
-  test('a page from before the login that the browser has kept is logged in, too', async () => {
+  longTest('a page from before the login that the browser has kept is logged in, too', async () => {
     const browser = await startChromium({ keepsPages: true })
     try {
       const page = await browser.newPage()
@@ -490,7 +490,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       expect(await page.getByText(/^The service at .* did not answer\.$/).count()).toBe(0)
     })
 
-    test('if somebody else has begun the login, whose code is not used', async () => {
+    longTest('if somebody else has begun the login, whose code is not used', async () => {
       const stranger = await openApp()
       const answers: string[] = []
       stranger.on('framenavigated', (frame) => answers.push(frame.url()))

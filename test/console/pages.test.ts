@@ -6,7 +6,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
 const isHere = hasChromium()
@@ -60,7 +60,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
   })
   afterAll(() => world?.close())
 
-  test('lead from what is late to its transaction, which is retried and then given up', async () => {
+  longTest('lead from what is late to its transaction, which is retried and then given up', async () => {
     const wallet = await world.wallet()
     await world.chain.setAutomine(false)
     const id = await world.send(wallet)
@@ -428,7 +428,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
     expect(text).toContain('by operator:olga')
   })
 
-  test('can be read without JavaScript', async () => {
+  longTest('can be read without JavaScript', async () => {
     const page = await world.logIn('nora', 'viewer', { javaScriptEnabled: false })
     for (const path of ROOMS) {
       expect([path, await open(page, path)]).toEqual([path, 200])

@@ -11,6 +11,7 @@ import { identityOf, openUserKey, sealUserKey } from '../../src/custody/sealing/
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'
+import { longTest } from '../support/long.ts'
 import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, payloadFor, SECRET, signOne } from './support.ts'
 import { ANVIL } from './vectors.ts'
 
@@ -50,7 +51,7 @@ describe('a PIN is obvious', () => {
     expect(pins.filter(isObviousPin).length).toBe(454)
   })
 
-  test('in 93,509 of a million cases, so a random PIN is refused once in eleven times', () => {
+  longTest('in 93,509 of a million cases, so a random PIN is refused once in eleven times', () => {
     let count = 0
     for (let pin = 0; pin < 1_000_000; pin += 1) if (isObviousPin(String(pin).padStart(6, '0'))) count += 1
     expect(count).toBe(93_509)

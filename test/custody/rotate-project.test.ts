@@ -5,6 +5,7 @@ import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
 import type { OperatorVault, ProjectRotation } from '../../src/custody/vault.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -283,47 +284,51 @@ describe('a rotation at the same time as other changes', () => {
     expect(await codeOf(sign(other))).toBe('resolved')
   })
 
-  test('loses no change of a PIN and no new wallet while it runs repeatedly', async () => {
-    const another = await custody.another()
-    const wallets = await Promise.all(Array.from({ length: 6 }, () => userWallet()))
-    const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
-    let running = true
-    const rotations = (async () => {
-      let count = 0
-      for (; running; count += 1) await rotate({ vault: another })
-      return count
-    })()
-    const changes = wallets.map(async (wallet, index) => {
-      for (let round = 0; round < 4; round += 1) {
-        const [oldPin, newPin] = [`${PIN.slice(1)}${round}`, `${PIN.slice(1)}${round + 1}`]
-        await custody.vault.changeUserPin({ wallet, oldPin: round === 0 ? PIN : oldPin, newPin, actor: ACTOR })
-        const signature = await sign(wallet, custody.vault, newPin)
-        expect(signature).toBe(signatures[index] ?? '')
-      }
-    })
-    const made: TestWallet[] = []
-    const creations = Array.from({ length: 40 }, async () => {
-      for (let tries = 0; ; tries += 1) {
-        try {
-          made.push(await developerWallet())
-          return
-        } catch (error) {
-          if (!String(error).includes('was changed meanwhile') || tries > 50) throw error
+  longTest(
+    'loses no change of a PIN and no new wallet while it runs repeatedly',
+    async () => {
+      const another = await custody.another()
+      const wallets = await Promise.all(Array.from({ length: 6 }, () => userWallet()))
+      const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
+      let running = true
+      const rotations = (async () => {
+        let count = 0
+        for (; running; count += 1) await rotate({ vault: another })
+        return count
+      })()
+      const changes = wallets.map(async (wallet, index) => {
+        for (let round = 0; round < 4; round += 1) {
+          const [oldPin, newPin] = [`${PIN.slice(1)}${round}`, `${PIN.slice(1)}${round + 1}`]
+          await custody.vault.changeUserPin({ wallet, oldPin: round === 0 ? PIN : oldPin, newPin, actor: ACTOR })
+          const signature = await sign(wallet, custody.vault, newPin)
+          expect(signature).toBe(signatures[index] ?? '')
         }
-      }
-    })
-    await Promise.all([...changes, ...creations])
-    running = false
-    const newest = (await rotations) + 1
-    expect(newest).toBeGreaterThan(5)
-    expect(await versions()).toEqual({ [newest]: 1 + 6 + 2 * (6 + 40) })
-    expect(made).toHaveLength(40)
-    for (const wallet of made) expect(await codeOf(sign(wallet))).toBe('resolved')
-    const finals = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault, `${PIN.slice(1)}4`)))
-    expect(finals).toEqual(signatures)
-    const [guesses] = await sql`select sum(total)::int as total from pin_guesses where project_id = ${projectId}`
-    expect(guesses).toEqual({ total: 0 })
-  }, 30_000)
+      })
+      const made: TestWallet[] = []
+      const creations = Array.from({ length: 40 }, async () => {
+        for (let tries = 0; ; tries += 1) {
+          try {
+            made.push(await developerWallet())
+            return
+          } catch (error) {
+            if (!String(error).includes('was changed meanwhile') || tries > 50) throw error
+          }
+        }
+      })
+      await Promise.all([...changes, ...creations])
+      running = false
+      const newest = (await rotations) + 1
+      expect(newest).toBeGreaterThan(5)
+      expect(await versions()).toEqual({ [newest]: 1 + 6 + 2 * (6 + 40) })
+      expect(made).toHaveLength(40)
+      for (const wallet of made) expect(await codeOf(sign(wallet))).toBe('resolved')
+      const finals = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault, `${PIN.slice(1)}4`)))
+      expect(finals).toEqual(signatures)
+      const [guesses] = await sql`select sum(total)::int as total from pin_guesses where project_id = ${projectId}`
+      expect(guesses).toEqual({ total: 0 })
+    },
+    30_000,
+  )
 
   test('may run at the same time as others: in the end all rows are under the newest version', async () => {
     const wallets = await developerWallets(110)

@@ -13,6 +13,7 @@ import { callRpc } from '../../devnet/rpc.ts'
 import { accountKey, publicKeyFrom, readFree } from '../../devnet/substrate-account.ts'
 import { withDevStack } from '../../src/cli/dev-stack.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { walkContractWallet } from './contract-wallet-walk.ts'
 import { beginWalkAtUsualPlace, pasteWalks, walkPages } from './pages-walk.ts'
 
@@ -147,7 +148,7 @@ const balance = async (dev: DevJson, network: string, address: unknown): Promise
   return readFree(String(await callRpc(url, 'state_getStorage', [accountKey(publicKeyFrom(String(address)))])))
 }
 
-test(
+longTest(
   'the stack starts, keeps its data, survives a kill, and stops cleanly',
   async () => {
     const first = run()

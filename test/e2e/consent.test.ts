@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
+import { longTest } from '../support/long.ts'
 import {
   bePasswordManager,
   giveAuthenticator,
@@ -193,7 +194,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(policy.max_total_fee).toBe(BigInt(whole + fraction.padEnd(18, '0')).toString())
   })
 
-  test('goes back with an error if the user does not allow it, before or after the login', async () => {
+  longTest('goes back with an error if the user does not allow it, before or after the login', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await press(on, 'Don’t allow')
@@ -558,7 +559,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect((await policiesOf(person)).map(({ name }: { name: string }) => name)).toEqual(['Second'])
     })
 
-    test('an app can ask the user to revoke one', async () => {
+    longTest('an app can ask the user to revoke one', async () => {
       const person = await newPerson()
       const uuid = await grant(person)
       const address = (policy_id: string) =>
@@ -662,7 +663,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       await checkLooks(on)
     })
 
-    test('whoever has approved can still reject, also after another login', async () => {
+    longTest('whoever has approved can still reject, also after another login', async () => {
       const { on, id } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)

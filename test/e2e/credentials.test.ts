@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/projects/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
+import { longTest } from '../support/long.ts'
 import { bePasswordManager, giveAuthenticator, type LoginWorld, newAddress, startLoginWorld } from './login-world.ts'
 
 const network = 'Ethereum'
@@ -257,7 +258,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await secretsOf(person)).toEqual([])
   })
 
-  test('a passkey of somebody else on the same device, or one that computes nothing, is not added', async () => {
+  longTest('a passkey of somebody else on the same device, or one that computes nothing, is not added', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await world.newPage()
     await giveAuthenticator(on, { hasPrf: true })
@@ -357,7 +358,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await sign(person, { user_pin: PIN })).toBe(200)
   })
 
-  test('two windows at once: the second says what happened before, and shows what is there', async () => {
+  longTest('two windows at once: the second says what happened before, and shows what is there', async () => {
     const person = await newPerson()
     await newCodeOf(person)
     const [first, second] = [await open(person), await open(person)]
@@ -432,7 +433,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await status(on, 'Your recovery code is ready.')
   })
 
-  test('leaves nothing behind when the page is left or goes back to the app', async () => {
+  longTest('leaves nothing behind when the page is left or goes back to the app', async () => {
     const person = await newPerson()
     const on = await open(
       person,
@@ -459,7 +460,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await on.waitForURL(`${world.app.origin}/other`)
   })
 
-  test('the login page leads there and back, also for a user without a wallet', async () => {
+  longTest('the login page leads there and back, also for a user without a wallet', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await world.openLogin({}, on)

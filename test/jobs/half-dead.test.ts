@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Hex } from 'viem'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { isLeftOut } from '../support/long.ts'
+import { isLeftOut, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -175,7 +175,7 @@ describe('a worker that holds the followers of a network', () => {
     await survives(two, { stop: (index) => proxies[index]?.freeze(), goOn: (index) => proxies[index]?.thaw() })
   })
 
-  test('and is stopped with nobody beside it: /readyz and the views say so, until it goes on', async () => {
+  longTest('and is stopped with nobody beside it: /readyz and the views say so, until it goes on', async () => {
     const wallet = await fundedWallet()
     const worker = startWorker()
     await service.settled(await send(wallet), TAKEN_OVER_MS)
@@ -241,7 +241,7 @@ describe('a vault whose network is lost in a transaction', () => {
 })
 
 describe('an API process whose network is lost in a transaction', () => {
-  test('frees its signer within seconds; its own request ends, and is done at most once', async () => {
+  longTest('frees its signer within seconds; its own request ends, and is done at most once', async () => {
     const apiProxy = await startTcpProxy(service.database.apiUrl)
     const lost = await startService({
       database: { ...service.database, close: async () => {} },

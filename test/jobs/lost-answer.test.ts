@@ -5,6 +5,7 @@ import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { addJob } from '../../db/jobs.ts'
 import { startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { createMortal } from '../support/mortal.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -49,34 +50,37 @@ test('jobs of which a worker has not heard are done in seconds', async () => {
   expect(worker.isAlive()).toBe(true)
 })
 
-test('a queue that loses its connections before it has begun is replaced by another one, although a job of it hangs', async () => {
-  await worker.kill()
-  // Its first beat waits for the lock, so the queue takes jobs and has not begun for its process.
-  await sql`create function hold_beat() returns trigger language plpgsql as
+longTest(
+  'a queue that loses its connections before it has begun is replaced by another one, although a job of it hangs',
+  async () => {
+    await worker.kill()
+    // Its first beat waits for the lock, so the queue takes jobs and has not begun for its process.
+    await sql`create function hold_beat() returns trigger language plpgsql as
     $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$`
-  await sql`create trigger hold_beat before insert on workers for each row execute function hold_beat()`
-  const holder = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  await holder`select pg_advisory_lock(1)`
-  try {
-    worker.killAt({ wire: 'db', kind: 'delete email_codes', nth: 1, moment: 'before' }, async () => {
-      worker.killAt({ wire: 'db', kind: 'delete _private_jobs', nth: 1, moment: 'before' }, async () => {
-        // Not those of other tests, which have databases of their own on this server.
-        await sql`select pg_terminate_backend(pid) from pg_stat_activity
+    await sql`create trigger hold_beat before insert on workers for each row execute function hold_beat()`
+    const holder = postgres(service.database.url, { max: 1, onnotice: () => {} })
+    await holder`select pg_advisory_lock(1)`
+    try {
+      worker.killAt({ wire: 'db', kind: 'delete email_codes', nth: 1, moment: 'before' }, async () => {
+        worker.killAt({ wire: 'db', kind: 'delete _private_jobs', nth: 1, moment: 'before' }, async () => {
+          // Not those of other tests, which have databases of their own on this server.
+          await sql`select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and application_name like 'strongroom-jobs-%'`
+        })
+        await addJob(service.ctx.db, 'drop_idempotency_keys', {})
+        // The statement is never answered.
+        await new Promise(() => {})
       })
-      await addJob(service.ctx.db, 'drop_idempotency_keys', {})
-      // The statement is never answered.
-      await new Promise(() => {})
-    })
-    await addJob(service.ctx.db, 'clean_logins', {})
-    void worker.start()
-    await until(() => worker.output().includes('Failed to complete jobs'))
-  } finally {
-    await holder.end()
-    await sql`drop trigger hold_beat on workers`
-    await sql`drop function hold_beat`
-  }
-  await untilDone()
-  expect(await jobs()).toEqual([])
-  expect(worker.isAlive()).toBe(true)
-})
+      await addJob(service.ctx.db, 'clean_logins', {})
+      void worker.start()
+      await until(() => worker.output().includes('Failed to complete jobs'))
+    } finally {
+      await holder.end()
+      await sql`drop trigger hold_beat on workers`
+      await sql`drop function hold_beat`
+    }
+    await untilDone()
+    expect(await jobs()).toEqual([])
+    expect(worker.isAlive()).toBe(true)
+  },
+)

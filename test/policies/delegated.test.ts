@@ -12,6 +12,7 @@ import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -313,30 +314,36 @@ describe('limits', () => {
     ).toHaveLength(1)
   }, 20_000)
 
-  test('hold for a hundred transactions at once on the last of a fee budget, over two processes: to the last wei', async () => {
-    const path = '/transactions/sign-and-send'
-    const body = (wallet: { address: string }) => bodyOf(wallet, { to: RECIPIENT, value: '1' })
-    const first = await newWallet()
-    const measured = await policy(first, ANYTHING)
-    expect(told(await service.post(path, body(first)))).toEqual(DONE)
-    const [row] = await sql`select spent_fee from policies where id = ${measured}`
-    const fee = BigInt(row?.spent_fee)
+  longTest(
+    'hold for a hundred transactions at once on the last of a fee budget, over two processes: to the last wei',
+    async () => {
+      const path = '/transactions/sign-and-send'
+      const body = (wallet: { address: string }) => bodyOf(wallet, { to: RECIPIENT, value: '1' })
+      const first = await newWallet()
+      const measured = await policy(first, ANYTHING)
+      expect(told(await service.post(path, body(first)))).toEqual(DONE)
+      const [row] = await sql`select spent_fee from policies where id = ${measured}`
+      const fee = BigInt(row?.spent_fee)
 
-    const wallet = await newWallet()
-    const budget = 3n * fee
-    const kept = await policy(wallet, ANYTHING, { max_total_fee: String(budget) })
-    const tooLittle = await policy(wallet, ANYTHING, { max_total_fee: String(fee - 1n) })
-    const posts = Array.from({ length: 100 }, (_, index) => (index % 2 ? service.post : second.as)(path, body(wallet)))
-    const answers = (await Promise.all(posts)).map(told)
-    expect(answers.filter(([status]) => status === 200)).toHaveLength(3)
-    expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(97)
-    const rows =
-      await sql`select uses::int, spent_fee from policies where id in (${kept}, ${tooLittle}) order by created_at`
-    expect(rows.map((each) => [each.uses, each.spent_fee])).toEqual([
-      [3, String(budget)],
-      [0, '0'],
-    ])
-  }, 40_000)
+      const wallet = await newWallet()
+      const budget = 3n * fee
+      const kept = await policy(wallet, ANYTHING, { max_total_fee: String(budget) })
+      const tooLittle = await policy(wallet, ANYTHING, { max_total_fee: String(fee - 1n) })
+      const posts = Array.from({ length: 100 }, (_, index) =>
+        (index % 2 ? service.post : second.as)(path, body(wallet)),
+      )
+      const answers = (await Promise.all(posts)).map(told)
+      expect(answers.filter(([status]) => status === 200)).toHaveLength(3)
+      expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(97)
+      const rows =
+        await sql`select uses::int, spent_fee from policies where id in (${kept}, ${tooLittle}) order by created_at`
+      expect(rows.map((each) => [each.uses, each.spent_fee])).toEqual([
+        [3, String(budget)],
+        [0, '0'],
+      ])
+    },
+    40_000,
+  )
 
   test('are charged to the oldest policy that matches, then to the next', async () => {
     const wallet = await newWallet()

@@ -8,6 +8,7 @@ import { type Hex, serializeTransaction, toBytes } from 'viem'
 import { openVaultsAsOperator } from '../../src/environment/vaults.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -191,58 +192,70 @@ test('of a transaction that is not recorded again it is said that the chain has 
   expect(skipped).toContainEqual(expect.objectContaining({ id, why: 'answered', on_chain: sent?.hash }))
 })
 
-test('a wallet whose creation is repeated after a restore is the same', async () => {
-  await takeBackup()
-  const [key, importing] = [newKey(), newKey()]
-  const wanted = { network, name: 'A', owner_id: randomUUID(), control_mode: 'developer', developer_secret: SECRET }
-  const private_key = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
-  const imported = { ...wanted, owner_id: randomUUID(), private_key }
-  const make = async () => [
-    await apis[0].post('/wallets', wanted, key),
-    await apis[0].post('/wallets/import', imported, importing),
-  ]
-  const made = await make()
-  expect(made.map(({ status }) => status)).toEqual([200, 200])
-  await goBack()
-  expect(await restore()).toMatchObject({ wallets: 2 })
-  // It is as old as the vault says, a moment older than its row was.
-  const withoutTime = ({ json: { created_at: _, ...rest } }: (typeof made)[number]) => rest
-  expect((await make()).map(withoutTime)).toEqual(made.map(withoutTime))
-  expect((await apis[0].post('/wallets', wanted, newKey())).json.code).toBe('wallet_exists')
-}, 60_000)
+longTest(
+  'a wallet whose creation is repeated after a restore is the same',
+  async () => {
+    await takeBackup()
+    const [key, importing] = [newKey(), newKey()]
+    const wanted = { network, name: 'A', owner_id: randomUUID(), control_mode: 'developer', developer_secret: SECRET }
+    const private_key = `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`
+    const imported = { ...wanted, owner_id: randomUUID(), private_key }
+    const make = async () => [
+      await apis[0].post('/wallets', wanted, key),
+      await apis[0].post('/wallets/import', imported, importing),
+    ]
+    const made = await make()
+    expect(made.map(({ status }) => status)).toEqual([200, 200])
+    await goBack()
+    expect(await restore()).toMatchObject({ wallets: 2 })
+    // It is as old as the vault says, a moment older than its row was.
+    const withoutTime = ({ json: { created_at: _, ...rest } }: (typeof made)[number]) => rest
+    expect((await make()).map(withoutTime)).toEqual(made.map(withoutTime))
+    expect((await apis[0].post('/wallets', wanted, newKey())).json.code).toBe('wallet_exists')
+  },
+  60_000,
+)
 
-test('of wallets that were made for one owner at the same time, the one that was used comes back', async () => {
-  await takeBackup()
-  const owners = Array.from({ length: 4 }, () => randomUUID())
-  const used: { id: string; paid: string; body: ReturnType<typeof payment>; key: ReturnType<typeof newKey> }[] = []
-  for (const owner_id of owners) {
-    const wanted = { network, name: 'A', owner_id, control_mode: 'developer', developer_secret: SECRET }
-    const answers = await Promise.all(clients().map((api) => api.post('/wallets', wanted)))
-    const { id, address } = answers.find(({ status }) => status === 200)?.json ?? {}
-    await chain.fund(address)
-    const [body, key] = [payment(address), newKey()]
-    used.push({ id, body, key, paid: (await pay(address, key, body)).json.transaction_id })
-  }
-  const journal = await readFile(world.journals[0] ?? '', 'utf8')
-  const notesOf = (owner: string) => journal.split(`"ownerId":"${owner}"`).length - 1
-  expect(owners.filter((owner) => notesOf(owner) === 2)).not.toEqual([])
-  await goBack()
-  expect(await restore()).toMatchObject({ wallets: owners.length, transactions: owners.length })
-  for (const { id, body, key, paid } of used) {
-    expect((await apis[0].get('/wallets/get-by-id', { network, id })).status).toBe(200)
-    expect((await pay(body.signer_wallet_address, key, body)).json.transaction_id).toBe(paid)
-  }
-}, 60_000)
+longTest(
+  'of wallets that were made for one owner at the same time, the one that was used comes back',
+  async () => {
+    await takeBackup()
+    const owners = Array.from({ length: 4 }, () => randomUUID())
+    const used: { id: string; paid: string; body: ReturnType<typeof payment>; key: ReturnType<typeof newKey> }[] = []
+    for (const owner_id of owners) {
+      const wanted = { network, name: 'A', owner_id, control_mode: 'developer', developer_secret: SECRET }
+      const answers = await Promise.all(clients().map((api) => api.post('/wallets', wanted)))
+      const { id, address } = answers.find(({ status }) => status === 200)?.json ?? {}
+      await chain.fund(address)
+      const [body, key] = [payment(address), newKey()]
+      used.push({ id, body, key, paid: (await pay(address, key, body)).json.transaction_id })
+    }
+    const journal = await readFile(world.journals[0] ?? '', 'utf8')
+    const notesOf = (owner: string) => journal.split(`"ownerId":"${owner}"`).length - 1
+    expect(owners.filter((owner) => notesOf(owner) === 2)).not.toEqual([])
+    await goBack()
+    expect(await restore()).toMatchObject({ wallets: owners.length, transactions: owners.length })
+    for (const { id, body, key, paid } of used) {
+      expect((await apis[0].get('/wallets/get-by-id', { network, id })).status).toBe(200)
+      expect((await pay(body.signer_wallet_address, key, body)).json.transaction_id).toBe(paid)
+    }
+  },
+  60_000,
+)
 
-test('wallets that were made after a rotation that the journal lacks come back', async () => {
-  const { projectId } = apis[0].project
-  await takeBackup()
-  // By a vault that was killed before its journal had it: here, by one without.
-  const rotated = await runCli(['keys', 'rotate-project', projectId], world.first.variables)
-  expect(rotated.exitCode).toBe(0)
-  const { address } = await apis[0].newWallet({ network })
-  await goBack()
-  await restore()
-  const message = { network, signer_wallet_address: address, message: 'It is here.', developer_secret: SECRET }
-  expect((await apis[0].post('/transactions/sign-message', message)).status).toBe(200)
-}, 60_000)
+longTest(
+  'wallets that were made after a rotation that the journal lacks come back',
+  async () => {
+    const { projectId } = apis[0].project
+    await takeBackup()
+    // By a vault that was killed before its journal had it: here, by one without.
+    const rotated = await runCli(['keys', 'rotate-project', projectId], world.first.variables)
+    expect(rotated.exitCode).toBe(0)
+    const { address } = await apis[0].newWallet({ network })
+    await goBack()
+    await restore()
+    const message = { network, signer_wallet_address: address, message: 'It is here.', developer_secret: SECRET }
+    expect((await apis[0].post('/transactions/sign-message', message)).status).toBe(200)
+  },
+  60_000,
+)

@@ -10,7 +10,7 @@ import { startJournaled } from './journaled.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-const KILLS = isLong ? 200 : 12
+const KILLS = isLong ? 200 : 5
 const AT_ONCE = 3
 
 const world = await shared(startJournaled({ rpcUrls: { [network]: 'http://127.0.0.1:1' } }))

@@ -18,5 +18,5 @@ const testBlocks = (blocks: Blocks, points?: readonly string[]) =>
   describe(`blocks ${blocks}`, () =>
     testCrashes([() => startEvmGround(blocks)], { runs: isLong ? 100 : (points?.length ?? 2), points }))
 
-testBlocks('by clock')
+if (isLong) testBlocks('by clock')
 testBlocks('at once', isLong ? undefined : POINTS)

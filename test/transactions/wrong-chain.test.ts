@@ -6,6 +6,7 @@ import postgres, { type Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -222,30 +223,33 @@ test('a worker sends it nothing and records nothing from it; with the right node
   expect(wrongGate.count('eth_sendRawTransaction')).toBe(0)
 })
 
-test('of two nodes that answer in turn, one of another chain, only the right one gets transactions and ends them', async () => {
-  // As many as there: fees are as low then, and a transaction need not climb because it was priced there.
-  await right.mine(50)
-  const before = await minedCount()
-  gate.lead(right.rpcUrl, wrongGate.url)
-  await startWorker()
-  const answers: Answer[] = []
-  for (let each = 0; each < 12; each += 1) answers.push(await signAndSend())
-  const accepted = answers.filter(({ status }) => status === 200)
-  for (const refused of answers.filter(({ status }) => status !== 200)) expect(refused).toMatchObject(WRONG)
-  expect(accepted.length).toBeGreaterThan(0)
-  const asked = wrongGate.count('eth_chainId')
-  await until(
-    async () => wrongGate.count('eth_chainId'),
-    (count) => count >= asked + 6,
-  )
-  gate.lead(right.rpcUrl)
-  // It has waited longer each time.
-  await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
-  const settled = await Promise.all(accepted.map(({ json }) => service.settled(json.transaction_id)))
-  expect(settled.map(({ json }) => json.status)).toEqual(accepted.map(() => 'success'))
-  expect(await minedCount()).toBe(before + accepted.length)
-  expect(await wrong.publicClient.getTransactionCount({ address: wallet })).toBe(0)
-})
+longTest(
+  'of two nodes that answer in turn, one of another chain, only the right one gets transactions and ends them',
+  async () => {
+    // As many as there: fees are as low then, and a transaction need not climb because it was priced there.
+    await right.mine(50)
+    const before = await minedCount()
+    gate.lead(right.rpcUrl, wrongGate.url)
+    await startWorker()
+    const answers: Answer[] = []
+    for (let each = 0; each < 12; each += 1) answers.push(await signAndSend())
+    const accepted = answers.filter(({ status }) => status === 200)
+    for (const refused of answers.filter(({ status }) => status !== 200)) expect(refused).toMatchObject(WRONG)
+    expect(accepted.length).toBeGreaterThan(0)
+    const asked = wrongGate.count('eth_chainId')
+    await until(
+      async () => wrongGate.count('eth_chainId'),
+      (count) => count >= asked + 6,
+    )
+    gate.lead(right.rpcUrl)
+    // It has waited longer each time.
+    await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
+    const settled = await Promise.all(accepted.map(({ json }) => service.settled(json.transaction_id)))
+    expect(settled.map(({ json }) => json.status)).toEqual(accepted.map(() => 'success'))
+    expect(await minedCount()).toBe(before + accepted.length)
+    expect(await wrong.publicClient.getTransactionCount({ address: wallet })).toBe(0)
+  },
+)
 
 test('readiness reports a node that does not answer before the request to it ends', async () => {
   gate.spoil({ fault: 'hangs', method: 'eth_chainId' })

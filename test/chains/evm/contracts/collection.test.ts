@@ -6,6 +6,7 @@ import { buildContracts } from '../../../../src/chains/evm/contracts/build.ts'
 import { collectionAbi as abi, collectionBytecode } from '../../../../src/chains/evm/contracts/collection.generated.ts'
 import { evmNetworkRow } from '../../../../src/chains/networks.ts'
 import { fundedAccount, startChain } from '../../../support/chains.ts'
+import { longTest } from '../../../support/long.ts'
 import { shared } from '../../../support/shared.ts'
 import { createMemory } from '../memory.ts'
 
@@ -42,7 +43,7 @@ const read = (functionName: string, args: readonly unknown[] = []): Promise<unkn
 const write = (functionName: string, args: readonly unknown[], account = owner) =>
   chain.write({ contract: { address, abi }, functionName, args, account })
 
-test('the committed builds of all contracts are made from their sources', () => {
+longTest('the committed builds of all contracts are made from their sources', () => {
   const files = Object.entries(buildContracts())
   expect(files.length).toBe(4)
   for (const [file, built] of files) expect(built).toBe(readFileSync(new URL(file, FOLDER), 'utf8'))
