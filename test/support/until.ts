@@ -7,9 +7,13 @@ export const until = async <Value>(
   isRight: (value: Value) => boolean = (value) => value === true,
   timeoutMs = PATIENCE_MS,
 ): Promise<Value> => {
-  for (const deadline = performance.now() + timeoutMs; ; await Bun.sleep(POLL_MS)) {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const begunAt = performance.now()
     const value = await look()
     if (isRight(value)) return value
     if (performance.now() > deadline) throw new Error(`it did not come to that: ${Bun.inspect(value).slice(-2_000)}`)
+    // Looks take at most a third of the time: the rest is for what they wait for.
+    await Bun.sleep(Math.max(POLL_MS, 2 * (performance.now() - begunAt)))
   }
 }
