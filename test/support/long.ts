@@ -10,5 +10,5 @@ export const isLeftOut = (what: string): boolean => {
 }
 
 /** A test of the long run only. A short case of the same beside it, and a line in docs/testing.md, say what remains. */
-export const longTest = (name: string, work: () => unknown, timeoutMs?: number): void =>
-  test.skipIf(isLeftOut(name))(name, work, timeoutMs)
+export const longTest = (...[name, ...rest]: Parameters<typeof test>): void =>
+  test.skipIf(isLeftOut(String(name)))(name, ...rest)
