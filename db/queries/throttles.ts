@@ -1,6 +1,6 @@
 // Counts tries over all processes, in windows of time that begin with the first try.
 
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { throttles } from '../schema.ts'
 
@@ -44,10 +44,3 @@ export const countTries = async (
 }
 
 export type TryLimit = { readonly key: Uint8Array; readonly max: number }
-
-/** The longest time until a reached limit ends, in seconds, or null; for use in another query. @param limits at least one. */
-export const reached = (limits: readonly TryLimit[]): SQL => {
-  const each = limits.map(({ key, max }) => sql`(throttles.key = ${key} and throttles.tries >= ${max})`)
-  return sql`(select ceil(max(extract(epoch from throttles.window_ends_at - now())))::int as seconds from throttles
-    where throttles.window_ends_at > now() and (${sql.join(each, sql` or `)}))`
-}

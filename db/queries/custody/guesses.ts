@@ -1,10 +1,10 @@
 // The rows of the guess guard. Each statement commits by itself. Times are the database's, the clock that all processes share.
 // What is written comes with its MAC, and only if the row has not changed since it was read: the revision says so.
 
-import { and, asc, eq, getTableColumns, type SQL, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../../client.ts'
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../../client.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
-import { reached, type TryLimit } from '../throttles.ts'
+import type { TryLimit } from '../throttles.ts'
 import type { RowImage } from './journal.ts'
 import { proofOf, provenImage, requireImage } from './proofs.ts'
 
@@ -21,11 +21,11 @@ const ofOwner = (input: Owner) => and(eq(pinGuesses.projectId, input.projectId),
 
 const joined = and(eq(pinGuesses.projectId, userKeys.projectId), eq(pinGuesses.ownerId, userKeys.ownerId))
 
-const NO_LEASE = { lease: null, leaseUntil: null }
+type LeasedRow = GuessesRow & Pick<PinGuesses, 'lease'>
 
 type ReadGuesses = {
   /** null if an owner has a user key and no such row. */
-  readonly row: PinGuesses | null
+  readonly row: LeasedRow | null
   readonly now: Date
   readonly isLeased: boolean
   /** The user key's. */
@@ -34,24 +34,26 @@ type ReadGuesses = {
   readonly limitSeconds: number | null
 }
 
-/** @returns null if the owner has no user key. */
+type Read = Omit<LeasedRow, 'revision'> & { readonly revision: string | null } & Omit<ReadGuesses, 'row'>
+
+/** A prepared statement; its clock is to the millisecond, as the MAC has its times. @returns null if the owner has no user key. */
 export const readGuesses = async (
-  db: Queryable,
-  input: Owner & { readonly limits: readonly TryLimit[] },
+  db: Db,
+  { projectId, ownerId, limits }: Owner & { readonly limits: readonly TryLimit[] },
 ): Promise<ReadGuesses | null> => {
-  const [read] = await db
-    .select({
-      row: getTableColumns(pinGuesses),
-      // To the millisecond, as the MAC has its times.
-      now: sql`date_trunc('milliseconds', clock_timestamp())`.mapWith(pinGuesses.lockedUntil),
-      isLeased: sql<boolean>`coalesce(${pinGuesses.leaseUntil} > now(), false)`,
-      version: userKeys.version,
-      limitSeconds: input.limits.length === 0 ? sql<null>`null` : (reached(input.limits) as SQL<number | null>),
-    })
-    .from(userKeys)
-    .leftJoin(pinGuesses, joined)
-    .where(and(eq(userKeys.projectId, input.projectId), eq(userKeys.ownerId, input.ownerId)))
-  return read ?? null
+  const [keys, tries] = [limits.map(({ key }) => key), limits.map(({ max }) => max)]
+  const [read] = await db.prepared<Read>`
+    select u.project_id as "projectId", u.owner_id as "ownerId", g.fails, g.total, g.locked_until as "lockedUntil", g.revision,
+      g.mac, g.lease, date_trunc('milliseconds', clock_timestamp()) as now, coalesce(g.lease_until > now(), false) as "isLeased",
+      u.version, (select ceil(max(extract(epoch from t.window_ends_at - now())))::int
+        from public.throttles t join unnest(${keys}::bytea[], ${tries}::int[]) as l(key, tries) on t.key = l.key
+        where t.tries >= l.tries and t.window_ends_at > now()) as "limitSeconds"
+    from public.user_keys u left join public.pin_guesses g on g.project_id = u.project_id and g.owner_id = u.owner_id
+    where u.project_id = ${projectId} and u.owner_id = ${ownerId}`
+  if (read === undefined) return null
+  const { now, isLeased, version, limitSeconds, revision, ...guesses } = read
+  const row = revision === null ? null : { ...guesses, revision: Number(revision) }
+  return { row, now, isLeased, version, limitSeconds }
 }
 
 /** Keeps the owner's row, if there is one, as it is until the transaction ends. */
@@ -62,9 +64,6 @@ export const lockGuesses = async (tx: Tx, owner: Owner): Promise<void> => {
 /** `was`: the revision of the row that it follows on. */
 export type NextGuesses = GuessesRow & { readonly was: number }
 
-/** The row is the one that was read. */
-const isNext = (row: NextGuesses) => and(ofOwner(row), eq(pinGuesses.revision, row.was))
-
 const countOf = ({ fails, total, lockedUntil, revision, mac }: GuessesRow) => ({
   fails,
   total,
@@ -73,42 +72,53 @@ const countOf = ({ fails, total, lockedUntil, revision, mac }: GuessesRow) => ({
   mac,
 })
 
-const keyOf = ({ projectId, ownerId }: Owner): Owner => ({ projectId, ownerId })
-
 type Leased = { readonly lease: string }
 
-/** Writes a charged count and takes the lease. @returns null if the count has changed, or is leased. @throws NotWritten */
-export const writeCharge = async (db: Queryable, { lease, ...row }: NextGuesses & Leased): Promise<RowImage | null> => {
-  const meant = { ...keyOf(row), ...countOf(row), lease }
-  const written = await db
-    .update(pinGuesses)
-    .set({ ...countOf(row), lease, leaseUntil: sql`now() + make_interval(secs => ${LEASE_SECONDS})` })
-    .where(and(isNext(row), sql`coalesce(${pinGuesses.leaseUntil} <= now(), true)`))
-    .returning(proofOf(pinGuesses, meant))
-  return provenImage(pinGuesses, meant, written)
+/** `revision` is in digits, as a prepared statement returns it. */
+type Written = Omit<LeasedRow, 'revision'> & { readonly revision: string; readonly image: string }
+
+const imageIn = ([row]: readonly Written[], meant: LeasedRow): RowImage | null =>
+  provenImage(pinGuesses, meant, row === undefined ? [] : [{ ...row, revision: Number(row.revision) }])
+
+/**
+ * Writes a charged count and takes the lease; a prepared statement.
+ * @returns null if the count has changed, or is leased. @throws NotWritten
+ */
+export const writeCharge = async (db: Db, { lease, was, ...row }: NextGuesses & Leased): Promise<RowImage | null> => {
+  const written = await db.prepared<Written>`
+    update public.pin_guesses
+    set fails = ${row.fails}, total = ${row.total}, locked_until = ${row.lockedUntil?.toISOString() ?? null},
+      revision = ${row.revision}, mac = ${row.mac}, lease = ${lease},
+      lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
+    where project_id = ${row.projectId} and owner_id = ${row.ownerId} and revision = ${was}
+      and coalesce(lease_until <= now(), true)
+    returning project_id as "projectId", owner_id as "ownerId", fails, total, locked_until as "lockedUntil", revision, mac, lease,
+      (pg_catalog.to_jsonb(pin_guesses) - 'lease'::text - 'lease_until'::text)::text as image`
+  return imageIn(written, { ...row, lease })
 }
 
-/** Writes a count and ends the lease. @returns null if the count has changed, or the lease is not this one. @throws NotWritten */
-export const writeReleased = async (
-  db: Queryable,
-  { lease, ...row }: NextGuesses & Leased,
-): Promise<RowImage | null> => {
-  const meant = { ...keyOf(row), ...countOf(row) }
-  const written = await db
-    .update(pinGuesses)
-    .set({ ...countOf(row), ...NO_LEASE })
-    .where(and(isNext(row), eq(pinGuesses.lease, lease)))
-    .returning(proofOf(pinGuesses, meant))
-  return provenImage(pinGuesses, meant, written)
+/**
+ * Writes a count and ends the lease; a prepared statement.
+ * @returns null if the count has changed, or the lease is not this one. @throws NotWritten
+ */
+export const writeReleased = async (db: Db, { lease, was, ...row }: NextGuesses & Leased): Promise<RowImage | null> => {
+  const written = await db.prepared<Written>`
+    update public.pin_guesses
+    set fails = ${row.fails}, total = ${row.total}, locked_until = ${row.lockedUntil?.toISOString() ?? null},
+      revision = ${row.revision}, mac = ${row.mac}, lease = null, lease_until = null
+    where project_id = ${row.projectId} and owner_id = ${row.ownerId} and revision = ${was} and lease = ${lease}
+    returning project_id as "projectId", owner_id as "ownerId", fails, total, locked_until as "lockedUntil", revision, mac, lease,
+      (pg_catalog.to_jsonb(pin_guesses) - 'lease'::text - 'lease_until'::text)::text as image`
+  return imageIn(written, { ...row, lease: null })
 }
 
-/** Ends the lease and keeps the count. @returns false if the lease is not this one. */
-export const endLease = async (db: Queryable, input: Owner & Leased): Promise<boolean> => {
-  const { rowCount } = await db
-    .update(pinGuesses)
-    .set(NO_LEASE)
-    .where(and(ofOwner(input), eq(pinGuesses.lease, input.lease)))
-  return rowCount === 1
+/** Ends the lease and keeps the count; a prepared statement. @returns false if the lease is not this one. */
+export const endLease = async (db: Db, { projectId, ownerId, lease }: Owner & Leased): Promise<boolean> => {
+  const ended = await db.prepared`
+    update public.pin_guesses set lease = null, lease_until = null
+    where project_id = ${projectId} and owner_id = ${ownerId} and lease = ${lease}
+    returning 1`
+  return ended.length === 1
 }
 
 /** Writes a count whatever was there; a row that is gone is made again. @throws NotWritten */

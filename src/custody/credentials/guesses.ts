@@ -4,7 +4,7 @@
 //
 // A MAC cannot detect that a row was replaced by an earlier one of the same owner.
 
-import type { Db, Queryable, Tx } from '../../../db/client.ts'
+import type { Db, Tx } from '../../../db/client.ts'
 import {
   endLease,
   type GuessCount,
@@ -92,7 +92,7 @@ const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> 
  * Reads an owner's rows. `isEarlier`: somebody wrote back an earlier one, whose MAC holds; the journal knows better. What it knows
  * is looked up first, as a row may change as soon as it is read.
  */
-const read = async ({ journal }: Parts, db: Queryable, input: Parameters<typeof readGuesses>[1]) => {
+const read = async ({ db, journal }: Parts, input: Parameters<typeof readGuesses>[1]) => {
   const key = [input.projectId, input.ownerId]
   const [revision, version] = [journal.floorOf('pin_guesses', key), journal.floorOf('user_keys', key)]
   const found = await readGuesses(db, input)
@@ -122,7 +122,7 @@ const takenBackOf = ({ fails, total }: Counted): Counted => ({
 
 const charge = async (parts: Parts, input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => {
   const { projectId, ownerId, lease } = input
-  const { found, clocks } = await withClocks(parts.now, () => read(parts, parts.db, input))
+  const { found, clocks } = await withClocks(parts.now, () => read(parts, input))
   if (found === null) throw new Error('An owner without a user key has no row of guesses.')
   const { row, version, limitSeconds, isLeased, isEarlier } = found
   if (limitSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, limitSeconds) }
@@ -157,7 +157,7 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
 const release = async (parts: Parts, input: Leased, counted: (row: Counted) => Counted): Promise<boolean> => {
   const { lease } = input
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const { row = null, isEarlier = false } = (await read(parts, parts.db, { ...input, limits: [] })) ?? {}
+    const { row = null, isEarlier = false } = (await read(parts, { ...input, limits: [] })) ?? {}
     if (row?.lease !== lease || isEarlier || !(await isAsWritten(parts, row))) return false
     const written = await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })
     if (written !== null) {
@@ -180,7 +180,7 @@ type Unlocked = { readonly image: RowImage; readonly revision: number }
 
 const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<Unlocked | null> => {
   await lockGuesses(tx, { projectId, ownerId })
-  const found = await read(parts, tx, { projectId, ownerId, limits: [] })
+  const found = await read(parts, { projectId, ownerId, limits: [] })
   const version = await newestProjectKeyVersion(tx, projectId)
   if (found === null || version === null) return null
   // A forged row may have any revision, and journals know the true one: the new one is above them all.
@@ -230,7 +230,7 @@ const OWNERS_A_PAGE = 1_000
 const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: GuessesRow): Promise<boolean> => {
   if (revision >= parts.journal.floorOf('pin_guesses', [projectId, ownerId])) return false
   // It may have changed since the page was read.
-  return (await read(parts, parts.db, { projectId, ownerId, limits: [] }))?.isEarlier === true
+  return (await read(parts, { projectId, ownerId, limits: [] }))?.isEarlier === true
 }
 
 type Forged = Owner & { readonly trouble: string }
