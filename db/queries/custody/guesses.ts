@@ -56,9 +56,12 @@ export const readGuesses = async (
   return { row, now, isLeased, version, limitSeconds }
 }
 
-/** Keeps the owner's row, if there is one, as it is until the transaction ends. */
-export const lockGuesses = async (tx: Tx, owner: Owner): Promise<void> => {
-  await tx.select({ revision: pinGuesses.revision }).from(pinGuesses).where(ofOwner(owner)).for('update')
+/** Reads the same, and keeps the owner's row, if there is one, as it is until the transaction ends. */
+export const lockGuesses = async (tx: Tx, owner: Owner): Promise<Pick<ReadGuesses, 'row' | 'version'> | null> => {
+  const [row = null] = await tx.select().from(pinGuesses).where(ofOwner(owner)).for('update')
+  const isOfOwner = and(eq(userKeys.projectId, owner.projectId), eq(userKeys.ownerId, owner.ownerId))
+  const [key] = await tx.select({ version: userKeys.version }).from(userKeys).where(isOfOwner)
+  return key === undefined ? null : { row, version: key.version }
 }
 
 /** `was`: the revision of the row that it follows on. */

@@ -92,14 +92,20 @@ const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> 
  * Reads an owner's rows. `isEarlier`: somebody wrote back an earlier one, whose MAC holds; the journal knows better. What it knows
  * is looked up first, as a row may change as soon as it is read.
  */
-const read = async ({ db, journal }: Parts, input: Parameters<typeof readGuesses>[1]) => {
-  const key = [input.projectId, input.ownerId]
+const reading = async <Found extends Awaited<ReturnType<typeof lockGuesses>>>(
+  { journal }: Parts,
+  { projectId, ownerId }: Owner,
+  find: () => Promise<Found>,
+) => {
+  const key = [projectId, ownerId]
   const [revision, version] = [journal.floorOf('pin_guesses', key), journal.floorOf('user_keys', key)]
-  const found = await readGuesses(db, input)
+  const found = await find()
   if (found === null) return null
-  const isEarlier = found.version < version || (found.row !== null && found.row.revision < revision)
-  return { ...found, isEarlier }
+  return { ...found, isEarlier: found.version < version || (found.row !== null && found.row.revision < revision) }
 }
+
+const read = (parts: Parts, input: Parameters<typeof readGuesses>[1]) =>
+  reading(parts, input, () => readGuesses(parts.db, input))
 
 const isOver = ({ lockedUntil }: Counted, { earlier }: Clocks): boolean =>
   lockedUntil !== null && lockedUntil <= earlier
@@ -179,8 +185,7 @@ const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
 type Unlocked = { readonly image: RowImage; readonly revision: number }
 
 const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<Unlocked | null> => {
-  await lockGuesses(tx, { projectId, ownerId })
-  const found = await read(parts, { projectId, ownerId, limits: [] })
+  const found = await reading(parts, { projectId, ownerId }, () => lockGuesses(tx, { projectId, ownerId }))
   const version = await newestProjectKeyVersion(tx, projectId)
   if (found === null || version === null) return null
   // A forged row may have any revision, and journals know the true one: the new one is above them all.
