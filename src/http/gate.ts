@@ -131,12 +131,16 @@ export const gated = (fetch: Fetch, { expectedWaitMaxMs, probe, onRefused }: Gat
   }
 }
 
+/** Made once: thousands may be refused in a second. */
+const BUSY = answerOf(new AppError('busy', 'The service has too much to do: try again later.'))
+const BUSY_TEXT = JSON.stringify(BUSY.body)
+
 const refusal = ({ headers }: Request, waitMs: number): Response => {
-  const { status, body } = answerOf(new AppError('busy', 'The service has too much to do: try again later.'))
   const seconds = Math.min(RETRY_AFTER_MAX_SECONDS, Math.ceil(waitMs / 1000))
-  return Response.json(body, {
-    status,
+  return new Response(BUSY_TEXT, {
+    status: BUSY.status,
     headers: {
+      'content-type': 'application/json;charset=utf-8',
       'retry-after': String(seconds),
       'cache-control': 'no-store',
       'x-request-id': requestIdOf(headers),
