@@ -154,10 +154,16 @@ describe('who may import whom', () => {
     expect(strays((name) => /^src\/chains\/[a-z-]+\//.test(name), within('src/chains/', 'devnet/'))).toEqual([])
   })
 
+  test('the platform knows no resource', () => {
+    const outside = (name: string) =>
+      /^(src|db|jobs)\//.test(name) && !/^src\/(platform\/|errors\.ts$)/.test(name) && name !== 'db/words.ts'
+    expect(strays(outside, (path) => !path.startsWith('src/platform/'))).toEqual([])
+  })
+
   test('custody imports no chain, no resource and few packages', () => {
     const elsewhere = (path: string) => !path.startsWith('src/custody/')
     const outside = (name: string) =>
-      /^(src|jobs)\//.test(name) && !/^src\/(custody\/|errors\.ts$|queue\.ts$)/.test(name)
+      /^(src|jobs)\//.test(name) && !/^src\/(custody\/|platform\/|errors\.ts$|queue\.ts$)/.test(name)
     expect(strays(outside, elsewhere)).toEqual([])
     const keys = ['@noble/curves', '@noble/hashes', '@scure/bip39', '@polkadot/wasm-crypto-wasm/cjs/bytes']
     const packages = [...keys, '@node-rs/argon2', '@sinclair/typebox']
@@ -492,7 +498,7 @@ describe('nothing is without an importer', () => {
       'src/custody/credentials/',
       'src/custody/keys/',
       'src/custody/root/',
-      'src/custody/sealing/',
+      'src/platform/sealing/',
     ],
     'built again, and compared with what is committed': [
       'client/generate.ts',

@@ -40,7 +40,7 @@ export const retiredKeys = pgTable(
   {
     keyId: text('key_id').notNull(),
     secret: text('secret', { enum: SECRETS }).notNull(),
-    /** What the derived key is for, as in src/custody/sealer.ts. */
+    /** What the derived key is for, as in src/platform/sealing/sealer.ts. */
     purpose: text('purpose').notNull(),
     /** null: the key was lost. */
     sealed: bytes('sealed'),

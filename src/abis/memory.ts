@@ -6,7 +6,7 @@ import { readAbiItems } from '../../db/queries/abis.ts'
 import { abiItemMac } from '../auth/row-macs.ts'
 import type { AddedAbiItem } from '../chains/calls.ts'
 import type { ChainMemory } from '../chains/facts.ts'
-import type { Sealer } from '../custody/sealer.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 /** @param of.identity null in a process without IDENTITY_KEY, which only says why a transaction failed: it takes all rows. */
 export const createAbiMemory = ({

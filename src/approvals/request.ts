@@ -13,8 +13,8 @@
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
 import type { AccessList, Intent } from '../chains/chain.ts'
-import { canonicalJson } from '../custody/canonical-json.ts'
 import { AppError } from '../errors.ts'
+import { canonicalJson } from '../platform/canonical-json.ts'
 import type { TypedDataField } from '../typed-data/schema.ts'
 
 /** `sign` and `sign-typed-data` only sign, `speed-up` signs again; the others send. */

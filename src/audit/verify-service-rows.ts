@@ -2,9 +2,9 @@ import { type AuditRecord, chainOf, pageOfServiceRows } from '../../db/queries/a
 import { type Secret, WORKER_ACTIONS, WORKER_EVENTS } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { auditVerifier, auditVerifierWith } from '../custody/audit.ts'
-import { AUDIT_PURPOSE, type Sealer } from '../custody/sealer.ts'
 import type { Broken } from '../custody/vault.ts'
 import { retiredAuditKeys } from '../keys/retired.ts'
+import { AUDIT_PURPOSE, type Sealer } from '../platform/sealing/sealer.ts'
 
 const ROWS_A_PAGE = 1_000
 

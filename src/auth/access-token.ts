@@ -23,7 +23,7 @@ import {
   type TokenKeyRow,
 } from '../../db/queries/token-keys.ts'
 import type { Config } from '../config.ts'
-import type { Sealer } from '../custody/sealer.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 import type { SecurityEvents } from '../security/events.ts'
 import type { Log } from '../security/log.ts'
 import { reportForged } from './row-macs.ts'

@@ -22,7 +22,7 @@ import type { UserIdentity } from '../../db/queries/users.ts'
 import type { WalletFacts } from '../../db/queries/wallets.ts'
 import type { AbiInput } from '../../db/schema.ts'
 import type { Ctx } from '../context.ts'
-import type { Sealer } from '../custody/sealer.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 export type RowMac<Row> = {
   /** The table of the rows. */

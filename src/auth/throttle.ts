@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Db } from '../../db/client.ts'
 import { countTry } from '../../db/queries/throttles.ts'
-import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 export type Limit = {
   /** What is tried, and by whom or for whom. Each combination has its own counter. */

@@ -4,8 +4,8 @@
 
 import { calculateJwkThumbprint } from 'jose'
 import type { TokenKeyRow } from '../../db/queries/token-keys.ts'
-import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 const PURPOSE = 'token key'
 

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { ApprovalDecision } from '../../db/words.ts'
-import { canonicalJson } from './canonical-json.ts'
+import { canonicalJson } from '../platform/canonical-json.ts'
 
 /** How many passkeys the approvers of one policy may have together. The vault tries them one by one, and the terms contain all. */
 export const APPROVER_PASSKEYS_MAX = 100

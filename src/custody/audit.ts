@@ -17,10 +17,10 @@ import {
   type CustodyAction,
   type WorkerAction,
 } from '../../db/words.ts'
+import { encodeFields } from '../platform/sealing/bytes.ts'
+import { AUDIT_PURPOSE, type Derived, type Sealer, type Verifier } from '../platform/sealing/sealer.ts'
 import { createBatcher } from '../queue.ts'
 import type { DeploymentKey } from './root/deployment-key.ts'
-import { AUDIT_PURPOSE, type Derived, type Sealer, type Verifier } from './sealer.ts'
-import { encodeFields } from './sealing/bytes.ts'
 import { part } from './timings.ts'
 
 const ROWS_A_COMMIT_MAX = 500

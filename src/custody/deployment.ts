@@ -9,35 +9,19 @@ import type { Db } from '../../db/client.ts'
 import {
   bindApiKeys,
   type DeploymentRow,
-  insertDeployment,
-  insertNetworks,
   type NetworkBinding,
   readDeployment,
-  readDeploymentKey,
   readNetworks,
 } from '../../db/queries/custody/deployment.ts'
-import { NETWORKS_LIST } from '../../db/queries/freezes.ts'
 import { readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
 import type { Environment } from '../../db/words.ts'
 import { NotReadyYet } from '../errors.ts'
-import { type DeploymentKey, newDeploymentKey, openDeploymentKey } from './root/deployment-key.ts'
-import type { RootKey } from './root/root-key.ts'
-import type { Sealer } from './sealer.ts'
-import { EnvelopeError } from './sealing/envelope.ts'
-import { firstFreezeList } from './wallets/freezes.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
-export type { DeploymentKey }
-
-type Deployment = {
+export type Deployment = {
   readonly db: Db
   readonly environment: Environment
   readonly networks: readonly NetworkBinding[]
-}
-
-type OfVault = Deployment & {
-  readonly rootKey: RootKey
-  /** The key after `rootKey`, in a vault that keeps running during the change. */
-  readonly nextRootKey?: RootKey | null | undefined
 }
 
 type OfOthers = Deployment & {
@@ -50,7 +34,7 @@ const chainOf = ({ family, chainId }: NetworkBinding): string =>
   chainId === null ? `a network of the family ${family}` : `the chain with id ${chainId}`
 
 /** @throws Error if a network is bound to another chain, or a chain to another network. */
-const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]): void => {
+export const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]): void => {
   for (const network of ours) {
     const { name, chainId } = network
     const same = bound.find((each) => each.name === name)
@@ -66,10 +50,10 @@ const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly Netw
   }
 }
 
-const isUnknownTo = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]) =>
+export const isUnknownTo = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]) =>
   ours.filter(({ name }) => !bound.some((each) => each.name === name))
 
-const requireNetworks = async ({ db, networks }: Deployment): Promise<void> => {
+export const requireNetworks = async ({ db, networks }: Deployment): Promise<void> => {
   const bound = await readNetworks(db)
   requireSameChains(bound, networks)
   const missing = isUnknownTo(bound, networks).map(({ name }) => name)
@@ -79,37 +63,9 @@ const requireNetworks = async ({ db, networks }: Deployment): Promise<void> => {
   )
 }
 
-/** Binds the networks that this database does not know yet. */
-const bindNetworks = async (input: Deployment): Promise<void> => {
-  const bound = await readNetworks(input.db)
-  requireSameChains(bound, input.networks)
-  const unknown = isUnknownTo(bound, input.networks)
-  if (unknown.length > 0) await insertNetworks(input.db, unknown)
-  // Another vault may have been faster, with another chain.
-  await requireNetworks(input)
-}
-
-/** The deployment's key, which only the right root key opens. */
-const openWithFitting = async (db: Db, held: readonly RootKey[]): Promise<DeploymentKey> => {
-  const row = await readDeploymentKey(db)
-  if (row === null) throw new Error('The table deployment_key has lost its row: put it back from a backup.')
-  const { rootKeyId, wrapped } = row
-  const fitting = held.find(({ id }) => id === rootKeyId)
-  if (fitting === undefined) {
-    const found = held.map(({ id }) => id).join(' or ')
-    throw new Error(`The root key does not fit this database: it is ${found}, and should be ${rootKeyId}.`)
-  }
-  try {
-    return await openDeploymentKey(fitting, wrapped)
-  } catch (error) {
-    if (!(error instanceof EnvelopeError)) throw error
-    throw new Error("The root key does not fit this database: it does not open the deployment's key.")
-  }
-}
-
 type KeyIds = Readonly<Record<'ROOT_KEY' | 'SERVICE_KEY' | 'IDENTITY_KEY', readonly (string | null | undefined)[]>>
 
-const requireDifferentKeys = (ids: KeyIds): void => {
+export const requireDifferentKeys = (ids: KeyIds): void => {
   const pairs = [
     ['ROOT_KEY', 'SERVICE_KEY'],
     ['ROOT_KEY', 'IDENTITY_KEY'],
@@ -119,26 +75,6 @@ const requireDifferentKeys = (ids: KeyIds): void => {
     if (!ids[one].some((id) => id && ids[other].includes(id))) continue
     throw new Error(`${one} and ${other} must be two different keys.`)
   }
-}
-
-/**
- * Binds the database to this environment, these networks and this root key, or checks that it already is: a vault.
- * @returns the deployment's key.
- */
-export const bindDeployment = async (input: OfVault): Promise<DeploymentKey> => {
-  const { db, environment, rootKey } = input
-  const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
-  if ((await readDeployment(db)) === null) {
-    const wrapped = await newDeploymentKey(rootKey)
-    const freezes = firstFreezeList(await openDeploymentKey(rootKey, wrapped), NETWORKS_LIST)
-    await insertDeployment(db, { environment, rootKeyId: rootKey.id, wrapped, freezes })
-  }
-  const row = await requireEnvironment(input)
-  const ids = held.map(({ id }) => id)
-  requireDifferentKeys({ ROOT_KEY: ids, SERVICE_KEY: [row.serviceKeyId], IDENTITY_KEY: [row.identityKeyId] })
-  const deploymentKey = await openWithFitting(db, held)
-  await bindNetworks(input)
-  return deploymentKey
 }
 
 /** The process's own key may also be the next one, if it has the present one beside it. */

@@ -3,7 +3,7 @@
 // any credential is used.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { createBoundedMap } from './bounded-map.ts'
+import { createBoundedMap } from '../platform/bounded-map.ts'
 import { withChecksum } from './checksum.ts'
 import type { TypedData } from './payload.ts'
 import { DOMAIN, domainStructOf, refused, type Struct, structsOf, type ValueType } from './typed-data-types.ts'

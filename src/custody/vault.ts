@@ -45,11 +45,13 @@ export type { UnrevokedPolicy } from '../../db/queries/custody/unrevoked-policie
 export type { Audit, AuditAct } from './audit.ts'
 export type { Archivable, Checkpoint } from './chain/archive.ts'
 export type { Broken, NotedHead, Verification } from './chain/verify.ts'
-export { type Credentials, requireConsent } from './credentials/credentials.ts'
-export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
+export type { Signatures } from './contract.ts'
 export { openJournal, withoutJournal } from './journal/journal.ts'
 export type { Note as JournalNote } from './journal/records.ts'
 export type { ImportedText } from './keys/imported.ts'
+export type { Credentials } from './required-credentials.ts'
+export { bindDeployment } from './root/bind-deployment.ts'
+export type { DeploymentKey } from './root/deployment-key.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
 export type { Progress } from './rotation/rotate-root.ts'
@@ -60,8 +62,6 @@ export {
   KeyClosed,
   type KeyUse,
   type OpenKey,
-  onlySignature,
-  type Signatures,
   type WalletRef,
 } from './wallets/wallet-key.ts'
 

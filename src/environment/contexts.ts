@@ -7,7 +7,7 @@ import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import { type Audit, createApiAudit, createWorkerAudit } from '../custody/audit.ts'
 import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
-import { openSealer, type Sealer } from '../custody/sealer.ts'
+import { openSealer, type Sealer } from '../platform/sealing/sealer.ts'
 import { requireSchema } from './schema.ts'
 import { requireSession } from './session.ts'
 

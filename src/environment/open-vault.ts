@@ -2,8 +2,15 @@
 
 import { clearInterval, setInterval } from 'node:timers'
 import { type Audit, createCustodyAudit } from '../custody/audit.ts'
-import { bindDeployment, type DeploymentKey } from '../custody/deployment.ts'
-import { createVault, type OperatorVault, openJournal, openRootKey, withoutJournal } from '../custody/vault.ts'
+import {
+  bindDeployment,
+  createVault,
+  type DeploymentKey,
+  type OperatorVault,
+  openJournal,
+  openRootKey,
+  withoutJournal,
+} from '../custody/vault.ts'
 import { bindingsOf, openChecked, type Process, type ReadingCtx } from './contexts.ts'
 
 const CATALOGUE_MS = 60_000

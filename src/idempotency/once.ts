@@ -16,9 +16,9 @@ import {
 } from '../../db/queries/idempotency-keys.ts'
 import { type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import { canonicalJson } from '../custody/canonical-json.ts'
 import { AppError } from '../errors.ts'
 import { retiredWhenMade } from '../keys/retired.ts'
+import { canonicalJson } from '../platform/canonical-json.ts'
 import { createQueues, within } from '../queue.ts'
 
 /** An operation calls it with its result, at the end of its database transaction if it has one. */

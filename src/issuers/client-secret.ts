@@ -2,7 +2,7 @@
 // database has it sent to another server.
 
 import type { IssuerRow } from '../../db/queries/issuers.ts'
-import type { Sealer, SealingKey } from '../custody/sealer.ts'
+import type { Sealer, SealingKey } from '../platform/sealing/sealer.ts'
 
 const PURPOSE = 'issuer client secret'
 

@@ -21,12 +21,12 @@ import { forgetRetiredKeys, lockBoundKeyId } from '../../db/queries/retired-keys
 import { dropAllTokenKeys, lockTokenKeys } from '../../db/queries/token-keys.ts'
 import { revokeApiKey } from '../api-keys/api-keys.ts'
 import { allOperators, removeOperator } from '../console/operators.ts'
-import { AUDIT_PURPOSE } from '../custody/sealer.ts'
 import type { OperatorVault } from '../custody/vault.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
 import type { IdentityCtx } from '../environment/contexts.ts'
 import { AppError } from '../errors.ts'
 import { removeIssuer } from '../issuers/issuers.ts'
+import { AUDIT_PURPOSE } from '../platform/sealing/sealer.ts'
 import { changeBoundKey } from './rotate.ts'
 import { acceptRows } from './rows.ts'
 

@@ -3,7 +3,7 @@
 
 import { listRetiredKeys, type RetiredKeyRow, readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
 import type { Ctx } from '../context.ts'
-import { type Sealer, type SealingKey, type Verifier, verifierWith } from '../custody/sealer.ts'
+import { type Sealer, type SealingKey, type Verifier, verifierWith } from '../platform/sealing/sealer.ts'
 import type { Log } from '../security/log.ts'
 
 const PURPOSE = 'retired key'

@@ -8,8 +8,8 @@ import { allOperatorRows } from '../../db/queries/operators.ts'
 import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
 import { abiItemMac, listedTokenMac, operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
 import type { Ctx } from '../context.ts'
-import type { SealingKey } from '../custody/sealer.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
+import type { SealingKey } from '../platform/sealing/sealer.ts'
 
 const ROWS_A_PAGE = 1_000
 

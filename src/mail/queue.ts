@@ -3,8 +3,8 @@ import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { insertMail } from '../../db/queries/mails.ts'
 import type { Ctx } from '../context.ts'
-import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 const PURPOSE = 'mail'
 

@@ -1,5 +1,5 @@
 import type { ChainMemory } from '../chains/chain.ts'
-import { createBoundedMap } from '../custody/bounded-map.ts'
+import { createBoundedMap } from '../platform/bounded-map.ts'
 import type { Log } from '../security/log.ts'
 
 /** A contract about which nodes disagree is logged once in this time, however often it is asked for. */

@@ -6,7 +6,7 @@ import type { Db } from '../../db/client.ts'
 import { readFacts, writeFacts } from '../../db/queries/facts.ts'
 import { contractFactsMac } from '../auth/row-macs.ts'
 import type { AddressFacts, ChainMemory } from '../chains/chain.ts'
-import type { Sealer } from '../custody/sealer.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 /** @param of.identity null in a process without IDENTITY_KEY: no facts are its own. */
 export const createFactsMemory = (of: {

@@ -6,7 +6,7 @@ import type { Chain, Intent, TransactionCounts, Unsigned } from '../chains/chain
 import type { ContractWallet } from '../chains/contract-wallets.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import { onlySignature } from '../custody/vault.ts'
+import { onlySignature } from '../custody/contract.ts'
 import { isDelegated, type Signing, withKeyFor } from '../policies/delegated.ts'
 import { type FieldOf, refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'

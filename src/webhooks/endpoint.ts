@@ -6,8 +6,8 @@ import { Value } from '@sinclair/typebox/value'
 import type { EndpointFacts, EndpointRow } from '../../db/queries/webhooks.ts'
 import { reportForged } from '../auth/row-macs.ts'
 import type { WorkerCtx } from '../context.ts'
-import type { Sealer } from '../custody/sealer.ts'
 import { requirePresentKeys } from '../keys/retired.ts'
+import type { Sealer } from '../platform/sealing/sealer.ts'
 
 const PURPOSE = 'webhook secrets'
 

@@ -6,8 +6,8 @@ import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { createApiAudit, createCustodyAudit } from '../../src/custody/audit.ts'
-import { openSealer } from '../../src/custody/sealer.ts'
 import { createIdentityCtx } from '../../src/environment/contexts.ts'
+import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
 
 const { BASE_URL = '', PROJECT_ID: projectId = '', SESSION_ID: sessionId = '', USER_ID: userId = '' } = process.env

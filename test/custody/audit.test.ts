@@ -11,7 +11,7 @@ import {
   createCustodyAudit,
   createWorkerAudit,
 } from '../../src/custody/audit.ts'
-import { verifierWith } from '../../src/custody/sealer.ts'
+import { verifierWith } from '../../src/platform/sealing/sealer.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import golden from './golden-1.json'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ControlMode } from '../../db/words.ts'
-import { modesForCreation, requireCredentials } from '../../src/custody/credentials/credentials.ts'
 import { requireDeveloperSecret } from '../../src/custody/credentials/developer-secret.ts'
+import { modesForCreation, requireCredentials } from '../../src/custody/required-credentials.ts'
 import { AppError } from '../../src/errors.ts'
 
 const developerSecret = 'a-secret-that-shows'

@@ -10,8 +10,6 @@ import { readUserSecret } from '../../src/custody/credentials/user-secret.ts'
 import { familyKeysOf } from '../../src/custody/keys/derive.ts'
 import { openDeploymentKey } from '../../src/custody/root/deployment-key.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
-import { openSealer } from '../../src/custody/sealer.ts'
-import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   type CredentialKeyOf,
   identityOf,
@@ -25,10 +23,12 @@ import {
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/custody/sealing/hierarchy.ts'
-import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { openRowMacs } from '../../src/custody/sealing/row-mac.ts'
+import { stretchPin } from '../../src/custody/sealing/stretch.ts'
 import { boundSpending } from '../../src/custody/wallets/policy-spending.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
+import { open } from '../../src/platform/sealing/envelope.ts'
+import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { createQueue } from '../../src/queue.ts'
 import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'

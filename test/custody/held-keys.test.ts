@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HeldKeys } from '../../src/custody/sealing/bytes.ts'
+import { HeldKeys } from '../../src/platform/sealing/bytes.ts'
 
 describe('held keys', () => {
   const zeroed = (key: Uint8Array) => key.every((byte) => byte === 0)

@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, fstatSync, mkdtempSync, openSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readKey } from '../../src/custody/root/key-source.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
-import { openSealer } from '../../src/custody/sealer.ts'
-import { EnvelopeError, type RowIdentity } from '../../src/custody/sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../../src/platform/sealing/envelope.ts'
+import { readKey } from '../../src/platform/sealing/key-source.ts'
+import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { hexOf, keyFile, openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
 const KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 129)
@@ -125,7 +125,7 @@ describe('a key from a file descriptor', () => {
   })
 
   test('may come through a pipe in pieces', () => {
-    const script = `import { readKey } from '${new URL('../../src/custody/root/key-source.ts', import.meta.url).pathname}'
+    const script = `import { readKey } from '${new URL('../../src/platform/sealing/key-source.ts', import.meta.url).pathname}'
       console.log(Buffer.from(readKey({ name: 'ROOT_KEY', spec: 'fd:0' })).toString('hex'))`
     const command = `(printf '%s' ${HEX.slice(0, 20)}; sleep 0.2; printf '%s\\n' ${HEX.slice(20)}) | "$0" -e "$1"`
     const output = execFileSync('sh', ['-c', command, process.execPath, script], { encoding: 'utf8' })

@@ -6,7 +6,6 @@ import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { traceOf } from '../../src/custody/keys/trace.ts'
-import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
   openControlKey,
@@ -19,6 +18,7 @@ import {
 } from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
+import { open } from '../../src/platform/sealing/envelope.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { crc32c } from '../../src/custody/root/gcp-kms.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
-import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
+import type { RowIdentity } from '../../src/platform/sealing/envelope.ts'
 import { shared } from '../support/shared.ts'
 import { type Damage, GCP_KEY_NAMES, startGcpKms, tableCrc32c } from './root-key-services/gcp-kms.ts'
 import { BRISK, setEnvironment } from './root-key-services/service.ts'

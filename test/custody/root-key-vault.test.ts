@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { randomUUID } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import postgres, { type Sql } from 'postgres'
-import { bindDeployment } from '../../src/custody/deployment.ts'
+import { bindDeployment } from '../../src/custody/root/bind-deployment.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { Vault } from '../../src/custody/vault.ts'
 import { withKey } from '../support/keys.ts'

@@ -13,16 +13,16 @@ import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network, WalletType } from '../../db/words.ts'
+import { onlySignature } from '../../src/custody/contract.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
-import { bindDeployment } from '../../src/custody/deployment.ts'
 import { type Journal, withoutJournal } from '../../src/custody/journal/journal.ts'
 import { keyPairOf } from '../../src/custody/keys/derive.ts'
 import { bytesToSign } from '../../src/custody/keys/payloads.ts'
 import type { WalletChain } from '../../src/custody/keys/worst-cost.ts'
 import type { Payload } from '../../src/custody/payload.ts'
+import { bindDeployment } from '../../src/custody/root/bind-deployment.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
-import { derivedFrom, openSealer } from '../../src/custody/sealer.ts'
 import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import {
   type Credentials,
@@ -32,10 +32,10 @@ import {
   type OpenKey,
   type OpenPolicyKey,
   type OperatorVault,
-  onlySignature,
   type WalletRef,
 } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
+import { derivedFrom, openSealer } from '../../src/platform/sealing/sealer.ts'
 import { createQueue } from '../../src/queue.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { createDatabase } from '../support/postgres.ts'

@@ -35,3 +35,25 @@ export const scriptsIn = (folder: string): string[] =>
 
 /** All files but the tests. */
 export const readSources = (): File[] => PLACES.flatMap(scriptsIn).map(readSource)
+
+const CLAUSE =
+  /(?:^|\n)\s*(?:import|export)\b([^'"`;]*?)(?:\bfrom)?\s*['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]\s*\)/g
+
+/** Types alone load nothing: `import type { A }`, `import { type A }`. */
+const isOfTypes = (clause: string): boolean => {
+  if (/^\s*type\b/.test(clause)) return true
+  const [, names] = /^\s*\{([^}]*)\}/.exec(clause) ?? []
+  return names !== undefined && /\S/.test(names) && names.split(',').every((name) => /^\s*(?:type\s|$)/.test(name))
+}
+
+/** The paths of our files that a program loads, itself among them: its imports of values, and theirs, also those made later. */
+export const loadedBy = (program: string): ReadonlySet<string> => {
+  const loaded = new Set([program])
+  for (const path of loaded) {
+    for (const [, clause = '', first, second] of readFileSync(join(ROOT, path), 'utf8').matchAll(CLAUSE)) {
+      const target = relative(ROOT, resolve(ROOT, dirname(path), first ?? second ?? ''))
+      if (/\.tsx?$/.test(target) && !isOfTypes(clause)) loaded.add(target)
+    }
+  }
+  return loaded
+}

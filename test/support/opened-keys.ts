@@ -8,7 +8,6 @@ import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
 import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
 import { createRootKeys, openRootKey } from '../../src/custody/root/root-key.ts'
-import type { RowIdentity } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
   openControlKey,
@@ -19,8 +18,10 @@ import {
   openWalletKey,
   walletKeyOf,
 } from '../../src/custody/sealing/hierarchy.ts'
-import { deriveKey, stretchPin } from '../../src/custody/sealing/kdf.ts'
+import { stretchPin } from '../../src/custody/sealing/stretch.ts'
 import type { WalletRef } from '../../src/custody/vault.ts'
+import type { RowIdentity } from '../../src/platform/sealing/envelope.ts'
+import { deriveKey } from '../../src/platform/sealing/kdf.ts'
 
 export type NamedSecrets = Readonly<Record<string, Uint8Array>>
 

@@ -1,7 +1,7 @@
 // The MACs of wallets' rows, made by PostgreSQL: for wallets that a test writes or edits, and that an API shall take for its own.
 
 import postgres from 'postgres'
-import type { Sealer } from '../../src/custody/sealer.ts'
+import type { Sealer } from '../../src/platform/sealing/sealer.ts'
 
 const BLOCK_BYTES = 64
 

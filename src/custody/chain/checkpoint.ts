@@ -13,9 +13,9 @@ import type { AuditRecord } from '../../../db/queries/audit-rows.ts'
 import type { Checkpoint } from '../../../db/queries/custody/audit-archive.ts'
 import type { Link } from '../../../db/queries/custody/audit-chain.ts'
 import { ARCHIVED_ACTIONS } from '../../../db/words.ts'
+import { encodeFields } from '../../platform/sealing/bytes.ts'
 import { contentOf } from '../audit.ts'
 import type { DeploymentKey } from '../root/deployment-key.ts'
-import { encodeFields } from '../sealing/bytes.ts'
 
 const VERSION = 'strongroom audit checkpoint 1'
 

@@ -6,11 +6,11 @@ import {
   type UserKeyLockRow,
 } from '../../../db/queries/custody/user-key-locks.ts'
 import type { UserSecretKind } from '../../../db/words.ts'
+import { HeldKeys, type SecretText } from '../../platform/sealing/bytes.ts'
+import { EnvelopeError } from '../../platform/sealing/envelope.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
-import { EnvelopeError } from '../sealing/envelope.ts'
+import { invalidSecret, whereOf } from '../required-credentials.ts'
 import { identityOf, openUserKeyLock } from '../sealing/hierarchy.ts'
-import { invalidSecret, whereOf } from './credentials.ts'
 import { readUserSecret } from './user-secret.ts'
 
 /** How many passkeys may open one user key. */

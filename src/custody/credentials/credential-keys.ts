@@ -6,14 +6,15 @@ import type { DeveloperKeyRow, UserKeyRow } from '../../../db/queries/custody/ke
 import { readDeveloperKey } from '../../../db/queries/custody/locks.ts'
 import type { UserKeyLockOf } from '../../../db/queries/custody/user-key-locks.ts'
 import { AppError } from '../../errors.ts'
+import { HeldKeys, type SecretText } from '../../platform/sealing/bytes.ts'
+import { EnvelopeError, type RowIdentity } from '../../platform/sealing/envelope.ts'
+import { KEY_BYTES } from '../../platform/sealing/kdf.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
-import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
+import { invalidSecret, type Proof, whereOf } from '../required-credentials.ts'
 import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
-import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
+import { PIN_SALT_BYTES, stretchPin } from '../sealing/stretch.ts'
 import { part } from '../timings.ts'
 import { checkUserSecret } from './check-user-secret.ts'
-import { invalidSecret, type Proof, whereOf } from './credentials.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
 /** Who sent the request, as the audit names them, and from where, as in `Credentials`. */

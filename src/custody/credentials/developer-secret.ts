@@ -4,9 +4,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { Environment } from '../../../db/words.ts'
 import { AppError, unreachable } from '../../errors.ts'
-import { type SecretText, utf8Of } from '../sealing/bytes.ts'
-
-export const TESTNET_DEVELOPER_SECRET = 'testnet-secret'
+import { type SecretText, utf8Of } from '../../platform/sealing/bytes.ts'
+import { TESTNET_DEVELOPER_SECRET } from '../contract.ts'
 
 const TESTNET_BYTES = Buffer.from(TESTNET_DEVELOPER_SECRET)
 

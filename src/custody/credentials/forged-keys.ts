@@ -4,9 +4,9 @@
 import type { Db } from '../../../db/client.ts'
 import { pageOfDeveloperKeys, pageOfUserKeys } from '../../../db/queries/custody/locks.ts'
 import { pageOfUserKeyLocks } from '../../../db/queries/custody/user-key-locks.ts'
+import type { RowIdentity } from '../../platform/sealing/envelope.ts'
 import { allPages } from '../all-pages.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
-import type { RowIdentity } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }

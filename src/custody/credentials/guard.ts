@@ -25,7 +25,7 @@ import { AppError, notFound, type SecurityEvent, unreachable } from '../../error
 import { createQueues, type Queue } from '../../queue.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { invalidSecret, whereOf } from './credentials.ts'
+import { invalidSecret, whereOf } from '../required-credentials.ts'
 import type { ChargedGuess, Guesses } from './guesses.ts'
 import type { PinLimits } from './limits.ts'
 

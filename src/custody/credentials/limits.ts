@@ -24,9 +24,9 @@
 import type { Db } from '../../../db/client.ts'
 import { countTries, type TryLimit } from '../../../db/queries/throttles.ts'
 import { AppError } from '../../errors.ts'
-import { createBoundedMap } from '../bounded-map.ts'
+import { createBoundedMap } from '../../platform/bounded-map.ts'
+import { whereOf } from '../required-credentials.ts'
 import type { DeploymentKey } from '../root/deployment-key.ts'
-import { whereOf } from './credentials.ts'
 
 const PIN_WINDOW_SECONDS = 3_600
 const OF_ADDRESS = 2

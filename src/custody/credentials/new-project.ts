@@ -8,16 +8,17 @@ import { insertProjectKey, newestProjectKeyVersion } from '../../../db/queries/c
 import type { Environment } from '../../../db/words.ts'
 import { NotWritten } from '../../../db/written.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
+import { HeldKeys, type SecretText } from '../../platform/sealing/bytes.ts'
+import { seal } from '../../platform/sealing/envelope.ts'
+import { KEY_BYTES } from '../../platform/sealing/kdf.ts'
 import { changing } from '../changing.ts'
+import { TESTNET_DEVELOPER_SECRET } from '../contract.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
-import { HeldKeys, type SecretText } from '../sealing/bytes.ts'
-import { seal } from '../sealing/envelope.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
 import { firstFreezeList } from '../wallets/freezes.ts'
 import { checkSecret, FIRST_VERSION } from './credential-keys.ts'
-import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
+import { requireDeveloperSecret } from './developer-secret.ts'
 
 type NewProjectInput = {
   readonly projectId: string

@@ -14,7 +14,7 @@
 // Only new PINs are checked. Older ones go on opening their wallets.
 
 import { AppError } from '../../errors.ts'
-import { type SecretText, utf8Of } from '../sealing/bytes.ts'
+import { type SecretText, utf8Of } from '../../platform/sealing/bytes.ts'
 
 const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const YEAR_MIN = 1900

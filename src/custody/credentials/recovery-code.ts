@@ -9,7 +9,7 @@
 //
 // Codes are bytes everywhere, because nothing can erase a string.
 
-import { HeldKeys, type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
+import { HeldKeys, type SecretText, utf8Of, zeros } from '../../platform/sealing/bytes.ts'
 
 export const RECOVERY_BYTES = 16
 const DATA_CHARACTERS = 26

@@ -8,12 +8,12 @@ import type { Tx } from '../../../db/client.ts'
 import type { RowImage } from '../../../db/queries/custody/journal.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
+import type { RowIdentity } from '../../platform/sealing/envelope.ts'
 import type { AuditAct } from '../audit.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { KeyRotated } from '../repeatable.ts'
-import type { RowIdentity } from '../sealing/envelope.ts'
 
 /** How many rotations may come in between. Even rotations without a pause are not that many. */
 const TRIES_MAX = 200

@@ -4,7 +4,7 @@
 
 import type { UserSecretKind } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import { type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
+import { type SecretText, utf8Of, zeros } from '../../platform/sealing/bytes.ts'
 import { readRecoveryCode } from './recovery-code.ts'
 
 const PASSKEY_SECRET_BYTES = 32

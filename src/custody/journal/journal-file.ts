@@ -14,7 +14,7 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { hmac } from '../sealing/kdf.ts'
+import { hmac } from '../../platform/sealing/kdf.ts'
 
 const CHUNK_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a

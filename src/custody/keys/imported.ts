@@ -2,8 +2,8 @@
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
+import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../../platform/sealing/bytes.ts'
+import { KEY_BYTES } from '../../platform/sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
 import { entropyOf } from './phrase.ts'
 

@@ -4,7 +4,7 @@
 // well: no key signs for an address that is not its own.
 
 import type { ChainFamily, Network, WalletType } from '../../../db/words.ts'
-import { createBoundedMap } from '../bounded-map.ts'
+import { createBoundedMap } from '../../platform/bounded-map.ts'
 import { addressOf } from './addresses.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 import { publicKeyOfMiniSecret, signWithMiniSecret } from './sr25519.ts'

@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../sealing/bytes.ts'
+import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../../platform/sealing/bytes.ts'
 
 const BITS_A_WORD = 11
 /** Three words encode four bytes of entropy and one bit of the checksum. */

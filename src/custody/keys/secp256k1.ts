@@ -5,7 +5,7 @@
 
 import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
-import { copyOf } from '../sealing/bytes.ts'
+import { copyOf } from '../../platform/sealing/bytes.ts'
 
 export type Curve = {
   /** @param privateKey 32 bytes. @returns 65 bytes, uncompressed: 4, x, y. */

@@ -8,8 +8,8 @@
 
 import { inflateSync } from 'node:zlib'
 import { bytes as deflated } from '@polkadot/wasm-crypto-wasm/cjs/bytes'
-import { copyOf } from '../sealing/bytes.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
+import { copyOf } from '../../platform/sealing/bytes.ts'
+import { KEY_BYTES } from '../../platform/sealing/kdf.ts'
 
 /** A key pair as schnorrkel returns it: the expanded key (64 bytes), then the public key. */
 const EXPANDED_BYTES = 64

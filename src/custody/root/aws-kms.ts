@@ -6,7 +6,7 @@
 //
 // A multi-Region key has one id in all regions, and each of its replicas decrypts. So the id alone names a key.
 
-import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../../platform/sealing/envelope.ts'
 import { type KeyService, KeyServiceError, LIMITS, type Limits, rootKeyOf, type Trouble } from './key-service.ts'
 import type { RootKey } from './root-key.ts'
 

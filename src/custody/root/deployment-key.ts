@@ -3,9 +3,9 @@
 // vault's rows and chains of the audit, and the names under which wrong PINs are counted by caller. It opens no wallet.
 
 import { randomBytes } from 'node:crypto'
-import { type Derived, derivedFrom } from '../sealer.ts'
-import type { RowIdentity } from '../sealing/envelope.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
+import type { RowIdentity } from '../../platform/sealing/envelope.ts'
+import { KEY_BYTES } from '../../platform/sealing/kdf.ts'
+import { type Derived, derivedFrom } from '../../platform/sealing/sealer.ts'
 import type { RootKey } from './root-key.ts'
 
 export type DeploymentKey = Derived

@@ -4,7 +4,7 @@
 // The identity is the additional authenticated data. Checksums (CRC-32C) go with all values in both directions:
 // https://docs.cloud.google.com/kms/docs/data-integrity-guidelines
 
-import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../../platform/sealing/envelope.ts'
 import {
   bindingOf,
   type KeyService,

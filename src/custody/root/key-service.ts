@@ -14,9 +14,9 @@
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
-import { encodeFields, HeldKeys } from '../sealing/bytes.ts'
-import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
-import { deriveKey, hmac } from '../sealing/kdf.ts'
+import { encodeFields, HeldKeys } from '../../platform/sealing/bytes.ts'
+import { EnvelopeError, type RowIdentity } from '../../platform/sealing/envelope.ts'
+import { deriveKey, hmac } from '../../platform/sealing/kdf.ts'
 import type { RootKey } from './root-key.ts'
 
 const VERSION = 1

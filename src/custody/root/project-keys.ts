@@ -8,9 +8,9 @@
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/project-keys.ts'
-import { createBoundedMap } from '../bounded-map.ts'
+import { createBoundedMap } from '../../platform/bounded-map.ts'
+import { EnvelopeError, keyIdOf, open, type RowIdentity, seal } from '../../platform/sealing/envelope.ts'
 import { KeyRotated } from '../repeatable.ts'
-import { EnvelopeError, keyIdOf, open, type RowIdentity, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { type BoundRow, macKeyIdOf, openRowMacs, type RowMacs } from '../sealing/row-mac.ts'
 import type { RootKeys } from './root-key.ts'

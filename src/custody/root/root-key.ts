@@ -4,13 +4,13 @@
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
+import { NO_KEY_ID, open, type RowIdentity, seal } from '../../platform/sealing/envelope.ts'
+import { deriveKey } from '../../platform/sealing/kdf.ts'
+import { fingerprintOf, readKey } from '../../platform/sealing/key-source.ts'
 import { KeyRotated } from '../repeatable.ts'
-import { NO_KEY_ID, open, type RowIdentity, seal } from '../sealing/envelope.ts'
-import { deriveKey } from '../sealing/kdf.ts'
 import { UnfitVault } from '../unfit-vault.ts'
 import { openAwsKmsKey } from './aws-kms.ts'
 import { openGcpKmsKey } from './gcp-kms.ts'
-import { fingerprintOf, readKey } from './key-source.ts'
 import { openVaultTransitKey, type VaultAccess } from './vault-transit.ts'
 
 export type RootKey = {

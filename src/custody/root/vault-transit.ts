@@ -9,7 +9,7 @@
 // same bytes can have several base64 texts.
 
 import { readFileSync, statSync } from 'node:fs'
-import { EnvelopeError, type RowIdentity } from '../sealing/envelope.ts'
+import { EnvelopeError, type RowIdentity } from '../../platform/sealing/envelope.ts'
 import {
   bindingOf,
   type KeyService,

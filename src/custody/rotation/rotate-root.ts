@@ -26,10 +26,10 @@ import {
   rewrapProjectKeys,
 } from '../../../db/queries/custody/project-keys.ts'
 import { AppError } from '../../errors.ts'
+import { HeldKeys } from '../../platform/sealing/bytes.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { DEPLOYMENT_KEY } from '../root/deployment-key.ts'
 import type { RootKey } from '../root/root-key.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const KEYS_A_PAGE = 100

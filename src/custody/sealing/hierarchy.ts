@@ -32,10 +32,17 @@ import {
   type UserSecretKind,
   type WalletType,
 } from '../../../db/words.ts'
-import { type BoundFields, encodeFields, HeldKeys, type SecretText } from './bytes.ts'
-import { EnvelopeError, encodeIdentity, NO_KEY_ID, open, type RowIdentity, seal } from './envelope.ts'
+import { type BoundFields, encodeFields, HeldKeys, type SecretText } from '../../platform/sealing/bytes.ts'
+import {
+  EnvelopeError,
+  encodeIdentity,
+  NO_KEY_ID,
+  open,
+  type RowIdentity,
+  seal,
+} from '../../platform/sealing/envelope.ts'
+import { deriveKey, hmac, KEY_BYTES } from '../../platform/sealing/kdf.ts'
 import { openSealedTo, publicKeyOf, sealTo } from './hpke.ts'
-import { deriveKey, hmac, KEY_BYTES } from './kdf.ts'
 
 type Project = { readonly projectId: string }
 type Owner = Project & { readonly ownerId: string }

@@ -7,9 +7,9 @@
 // than half the time. test/custody/hpke.test.ts compares it with another implementation in both directions.
 
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto'
-import { HeldKeys, joined, moved } from './bytes.ts'
-import { decrypt, EnvelopeError, encrypt, TAG_BYTES } from './envelope.ts'
-import { hmac, KEY_BYTES } from './kdf.ts'
+import { HeldKeys, joined, moved } from '../../platform/sealing/bytes.ts'
+import { decrypt, EnvelopeError, encrypt, TAG_BYTES } from '../../platform/sealing/envelope.ts'
+import { hmac, KEY_BYTES } from '../../platform/sealing/kdf.ts'
 
 const NONCE_BYTES = 12
 const NOTHING: Uint8Array = new Uint8Array(0)

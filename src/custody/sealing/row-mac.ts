@@ -7,9 +7,9 @@
 // replaced by an earlier state of it, because that was valid once.
 
 import { timingSafeEqual } from 'node:crypto'
-import { type BoundFields, encodeFields, textsOf } from './bytes.ts'
-import type { RowIdentity } from './envelope.ts'
-import { deriveKey, hmac } from './kdf.ts'
+import { type BoundFields, encodeFields, textsOf } from '../../platform/sealing/bytes.ts'
+import type { RowIdentity } from '../../platform/sealing/envelope.ts'
+import { deriveKey, hmac } from '../../platform/sealing/kdf.ts'
 
 const KEY_ID_BYTES = 4
 const MAC_BYTES = KEY_ID_BYTES + 32

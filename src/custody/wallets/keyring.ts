@@ -13,15 +13,15 @@ import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
 import { holdOwnerLocks } from '../../../db/queries/custody/owner-locks.ts'
 import type { ControlMode, KeyringKind } from '../../../db/words.ts'
 import { AppError, unreachable } from '../../errors.ts'
+import { HeldKeys } from '../../platform/sealing/bytes.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import { requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { keyPairOf } from '../keys/derive.ts'
 import { hexOfKey } from '../keys/imported.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
 import { phraseOf } from '../keys/phrase.ts'
 import { KeyRotated } from '../repeatable.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { requireCredentials } from '../required-credentials.ts'
 import {
   type CredentialKeyOf,
   identityOf,

@@ -5,12 +5,12 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { type NewKeyringRow, type OwnerRow, readOwner } from '../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../db/queries/custody/locks.ts'
 import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind } from '../../../db/words.ts'
+import type { HeldKeys } from '../../platform/sealing/bytes.ts'
+import { KEY_BYTES } from '../../platform/sealing/kdf.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { ENTROPY_BYTES, familyKeysOf, type KeyPair, keyPairFrom, keyPairOf } from '../keys/derive.ts'
 import type { Imported } from '../keys/imported.ts'
-import type { HeldKeys } from '../sealing/bytes.ts'
 import { type CredentialKeyOf, openFamilyKeys } from '../sealing/hierarchy.ts'
-import { KEY_BYTES } from '../sealing/kdf.ts'
 import {
   lockFloor,
   makeOwnerLock,

@@ -24,23 +24,17 @@ import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/
 import { findWallet } from '../../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Network, WalletType } from '../../../db/words.ts'
 import { AppError, notFound } from '../../errors.ts'
+import { HeldKeys } from '../../platform/sealing/bytes.ts'
 import type { AuditAct } from '../audit.ts'
 import { changing } from '../changing.ts'
 import { checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
-import {
-  type Credentials,
-  modesForCreation,
-  onlyOf,
-  type Proof,
-  requireCredentials,
-} from '../credentials/credentials.ts'
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { addressOf } from '../keys/addresses.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
 import { KeyRotated, madeOtherwise, repeatable } from '../repeatable.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { type Credentials, modesForCreation, onlyOf, type Proof, requireCredentials } from '../required-credentials.ts'
 import { type CredentialKeyOf, requireCanonicalIds, sealWalletKey } from '../sealing/hierarchy.ts'
 import { keepLocks, openOuterOfSeed } from './keyring.ts'
 import { keyringFor, modesOfSeed, type OpenKeyring, readOwnerOfNew } from './new-keyring.ts'

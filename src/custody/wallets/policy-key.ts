@@ -6,21 +6,22 @@ import {
   openablePolicies,
   type UnrevokedPolicy,
 } from '../../../db/queries/custody/unrevoked-policies.ts'
+import { HeldKeys } from '../../platform/sealing/bytes.ts'
+import { EnvelopeError } from '../../platform/sealing/envelope.ts'
 import type { AuditAct } from '../audit.ts'
 import { mayCall } from '../call-rules.ts'
+import type { Signatures } from '../contract.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
-import { requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { max, worstCostOf } from '../keys/worst-cost.ts'
 import { contractOf } from '../policy-limits.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
-import { EnvelopeError } from '../sealing/envelope.ts'
+import { requireCredentials } from '../required-credentials.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
 import { type Approval, openApproval } from './approved.ts'
 import { openSpending, type Spends } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
 import { unlessForged, walletForged } from './wallet-forged.ts'
-import { closeInTime, holdKey, KeyClosed, type KeyRequest, type KeyUse, type Signatures } from './wallet-key.ts'
+import { closeInTime, holdKey, KeyClosed, type KeyRequest, type KeyUse } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
 type PolicyKeyRequest = KeyRequest & {

@@ -14,14 +14,14 @@ import {
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { findPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import { noSuchProject, notFound } from '../../errors.ts'
+import { HeldKeys, namedTextsOf } from '../../platform/sealing/bytes.ts'
 import { changing } from '../changing.ts'
 import { checkCredentials, notActivated, openOuterOfSecret } from '../credentials/credential-keys.ts'
-import { modeOfOne, requireConsent, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
 import { madeOtherwise, repeatable } from '../repeatable.ts'
-import { HeldKeys, namedTextsOf } from '../sealing/bytes.ts'
+import { modeOfOne, requireConsent, requireCredentials } from '../required-credentials.ts'
 import {
   identityOf,
   policiesPublicKeyIn,

@@ -4,8 +4,8 @@
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { AppError } from '../../errors.ts'
-import { canonicalJson } from '../canonical-json.ts'
-import type { BoundFields } from '../sealing/bytes.ts'
+import { canonicalJson } from '../../platform/canonical-json.ts'
+import type { BoundFields } from '../../platform/sealing/bytes.ts'
 
 const VERSION = 1
 

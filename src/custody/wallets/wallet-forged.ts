@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts'
-import { EnvelopeError } from '../sealing/envelope.ts'
+import { EnvelopeError } from '../../platform/sealing/envelope.ts'
 import type { KeyRequest } from './wallet-key.ts'
 
 /** `wallet`: the keyring if there is no wallet yet. */

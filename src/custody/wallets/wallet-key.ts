@@ -4,9 +4,10 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import type { OwnerLockRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network, SIGNING_ACTIONS, WalletType } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
+import { HeldKeys } from '../../platform/sealing/bytes.ts'
 import type { AuditAct, AuditEntry } from '../audit.ts'
+import type { Signatures } from '../contract.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import { type Credentials, requireCredentials } from '../credentials/credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import type { Note } from '../journal/records.ts'
 import { factsOf, saidOf } from '../keys/facts.ts'
@@ -14,7 +15,7 @@ import { keyTypeOf } from '../keys/key-types.ts'
 import { toSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
 import { isFor, type Payload, type Purpose } from '../payload.ts'
-import { HeldKeys } from '../sealing/bytes.ts'
+import { type Credentials, requireCredentials } from '../required-credentials.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
 import { part } from '../timings.ts'
 import { requireChainId } from '../typed-data.ts'
@@ -103,16 +104,6 @@ export type KeyUse = {
 
 /** A use of a key that nothing is done with before or after. */
 type SignRequest = KeyRequest & { readonly uses: readonly KeyUse[] }
-
-/** The signatures of each use. EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519. */
-export type Signatures = readonly (readonly Uint8Array[])[]
-
-/** The signature of one use with one payload. */
-export const onlySignature = (signatures: Signatures): Uint8Array => {
-  const signature = signatures[0]?.[0]
-  if (signature === undefined) throw new Error('custody returned no signature')
-  return signature
-}
 
 /**
  * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute: then each use

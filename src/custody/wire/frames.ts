@@ -1,6 +1,6 @@
 // A stream of bytes as messages: each after its length, 4 bytes, big-endian.
 
-import { joined, moved, zeros } from '../sealing/bytes.ts'
+import { joined, moved, zeros } from '../../platform/sealing/bytes.ts'
 import { Refused } from './data.ts'
 import { decode, type Names } from './decode.ts'
 import { createWriter, encode, type Writer } from './encode.ts'

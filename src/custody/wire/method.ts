@@ -3,7 +3,7 @@
 
 import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
-import type { SecretText } from '../sealing/bytes.ts'
+import type { SecretText } from '../../platform/sealing/bytes.ts'
 
 /** What may be given where `Value` is expected: lists and objects may be readonly. */
 export type Given<Value> = Value extends Uint8Array | Date

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { canonicalJson } from '../../src/custody/canonical-json.ts'
+import { canonicalJson } from '../../src/platform/canonical-json.ts'
 
 describe('the examples of RFC 8785', () => {
   test('literals, numbers and texts (§3.2.2)', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { encodeFields } from '../../src/custody/sealing/bytes.ts'
+import { encodeFields } from '../../../src/platform/sealing/bytes.ts'
 import {
   decrypt,
   EnvelopeError,
@@ -9,9 +9,9 @@ import {
   open,
   type RowIdentity,
   seal,
-} from '../../src/custody/sealing/envelope.ts'
-import { bytesOf, hexOf } from './support.ts'
-import { NIST_AES_256_GCM } from './vectors.ts'
+} from '../../../src/platform/sealing/envelope.ts'
+import { bytesOf, hexOf } from '../../custody/support.ts'
+import { NIST_AES_256_GCM } from '../../custody/vectors.ts'
 
 const key = new Uint8Array(32).fill(7)
 const plaintext = new Uint8Array(32).fill(9)

@@ -4,9 +4,9 @@
 // Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the other mode alone controls
 // the owner's keyring, creating needs both, and control of the keyring is shared from then on.
 
-import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
-import { AppError, type SecurityEvent } from '../../errors.ts'
-import type { SecretText } from '../sealing/bytes.ts'
+import { CONTROL_MODES, type ControlMode } from '../../db/words.ts'
+import { AppError, type SecurityEvent } from '../errors.ts'
+import type { SecretText } from '../platform/sealing/bytes.ts'
 
 /** The caller's address: IPv4, or the /64 of an IPv6 address; absent or '' if it is not known. */
 type CallerAddress = { readonly from?: string | undefined }

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { hashRaw } from '@node-rs/argon2'
 import fc from 'fast-check'
-import { deriveKey, hkdf, hmac, hmacSha512, stretchPin } from '../../src/custody/sealing/kdf.ts'
-import { bytesOf, hexOf } from './support.ts'
-import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from './vectors.ts'
+import { stretchPin } from '../../../src/custody/sealing/stretch.ts'
+import { deriveKey, hkdf, hmac, hmacSha512 } from '../../../src/platform/sealing/kdf.ts'
+import { bytesOf, hexOf } from '../../custody/support.ts'
+import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from '../../custody/vectors.ts'
 
 const ARGON2ID = 2
 

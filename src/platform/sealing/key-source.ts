@@ -2,7 +2,7 @@
 // No error contains anything of what was read.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { deriveKey, KEY_BYTES } from '../sealing/kdf.ts'
+import { deriveKey, KEY_BYTES } from './kdf.ts'
 
 const READ_BYTES_MAX = 1024
 const READABLE_BY_OTHERS = 0o077

@@ -10,12 +10,12 @@
 // also accepts. When the database says that a key was retired (src/keys/rotate.ts), it accepts that key no more.
 
 import { timingSafeEqual } from 'node:crypto'
-import type { Secret } from '../../db/words.ts'
-import { AppError } from '../errors.ts'
-import { fingerprintOf, readKey } from './root/key-source.ts'
-import { encodeFields, HeldKeys } from './sealing/bytes.ts'
-import { EnvelopeError, NO_KEY_ID, open, seal } from './sealing/envelope.ts'
-import { deriveKey, hmac } from './sealing/kdf.ts'
+import type { Secret } from '../../../db/words.ts'
+import { AppError } from '../../errors.ts'
+import { encodeFields, HeldKeys } from './bytes.ts'
+import { EnvelopeError, NO_KEY_ID, open, seal } from './envelope.ts'
+import { deriveKey, hmac } from './kdf.ts'
+import { fingerprintOf, readKey } from './key-source.ts'
 
 /** Whether a MAC is the one of these fields. */
 export type Verifier = (fields: readonly (string | Uint8Array)[], mac: Uint8Array | null) => boolean

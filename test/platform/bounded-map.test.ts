@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { createBoundedMap } from '../../src/custody/bounded-map.ts'
+import { createBoundedMap } from '../../src/platform/bounded-map.ts'
 
 test('removes the least recently used entry', () => {
   const map = createBoundedMap<number>({ max: 2 })
