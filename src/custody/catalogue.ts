@@ -8,11 +8,13 @@ import { AppError } from '../errors.ts'
 import type { Refusals, RefusalsLog } from './refusals.ts'
 
 const RETRY_SECONDS = 60
+/** A look cannot read a table that is locked exclusively. Whoever locks one must not hide from the vault what they plant meanwhile. */
+const UNREAD_MAX_MS = 600_000
 
 export type Catalogue = {
   /** Reads the catalogue. */
   readonly look: () => Promise<void>
-  /** @throws unavailable while it differs, as of the last look. */
+  /** @throws unavailable while it differs, as of the last look, and if that was ten minutes ago. */
   readonly requireSame: () => void
 }
 
@@ -29,6 +31,13 @@ const changed = (differences: readonly Difference[]): AppError => {
   )
 }
 
+const unread = (): AppError =>
+  new AppError(
+    'unavailable',
+    'No key is opened, because the vault could not read the catalogue of the database for ten minutes. An operator must end what locks its tables.',
+    { retryAfterSeconds: RETRY_SECONDS },
+  )
+
 /** Knows the catalogue as of the last look; before the first one, it is believed to be the same. */
 export const createCatalogue = (parts: {
   readonly db: Db
@@ -37,14 +46,18 @@ export const createCatalogue = (parts: {
 }): Catalogue => {
   const { db, refusals, log } = parts
   let differences: readonly Difference[] = []
+  let readAtMs: number | null = null
   const requireSame = (): void => {
     if (differences.length > 0) throw changed(differences)
+    if (readAtMs !== null && performance.now() - readAtMs > UNREAD_MAX_MS) throw unread()
   }
   return {
     requireSame,
     look: async () => {
       const were = differences.map(({ found }) => found)
+      const begunAtMs = performance.now()
       differences = (await catalogueDifferences(db)).filter(({ concernsVault }) => concernsVault)
+      readAtMs = begunAtMs
       const are = differences.map(({ found }) => found)
       if (are.join() === were.join()) return
       if (are.length === 0) return log.error({ were }, 'the catalogue of the database is right again: keys are opened')

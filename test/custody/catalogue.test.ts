@@ -1,6 +1,6 @@
 // What the owner of the database may plant in its catalogue: each is named, and the vault opens no key meanwhile.
 
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, mock, spyOn, test } from 'bun:test'
 import { catalogueDifferences } from '../../db/catalogue.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { runCli } from '../support/cli.ts'
@@ -297,6 +297,28 @@ test('while a table is locked the catalogue cannot be read, which delays no requ
   await release()
   expect(await look()).toBe('read')
   await makeProject()
+})
+
+test('a vault that could not read the catalogue for ten minutes opens no key until it has', async () => {
+  await service.lookAtCatalogue()
+  await makeProject()
+  const now = performance.now.bind(performance)
+  const later = (ms: number) => spyOn(performance, 'now').mockImplementation(() => now() + ms)
+  const created = () =>
+    makeProject().then(
+      () => 'created',
+      (error: Error) => error.message,
+    )
+  try {
+    later(590_000)
+    expect(await created()).toBe('created')
+    later(601_000)
+    expect(await created()).toMatch(/could not read the catalogue of the database for ten minutes/)
+    await service.lookAtCatalogue()
+    expect(await created()).toBe('created')
+  } finally {
+    mock.restore()
+  }
 })
 
 test('what an operator may have of their own is no difference', async () => {
