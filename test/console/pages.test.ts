@@ -60,7 +60,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
   })
   afterAll(() => world?.close())
 
-  longTest('lead from what is late to its transaction, which is retried and then given up', async () => {
+  test('lead from what is late to its transaction, which is retried and then given up', async () => {
     const wallet = await world.wallet()
     await world.chain.setAutomine(false)
     const id = await world.send(wallet)

@@ -30,6 +30,11 @@ export const bundlePrograms = async (outdir: string): Promise<Readonly<Record<st
       {
         name: 'files beside a source are found there',
         setup: (build) => {
+          // A native module is required by a path from where it is, and Bun bundles it by a path from somewhere else.
+          build.onResolve({ filter: /^@node-rs\/argon2$/ }, ({ path }) => ({
+            path: Bun.resolveSync(path, ROOT),
+            external: true,
+          }))
           build.onLoad({ filter: /\/(src|jobs|db)\/.*\.ts$/ }, async ({ path }) => ({
             loader: 'ts',
             contents: (await readFile(path, 'utf8')).replaceAll('import.meta.url', `'${pathToFileURL(path).href}'`),
