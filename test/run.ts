@@ -1,5 +1,5 @@
 // The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test` over test/,
-// then one closing line. Four files run at a time, as many wait for a chain or a process, each process with its modules loaded
+// then one closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
 // once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path. Files named
 // `*.long.test.ts` run in `bun run test:long` alone.
 
@@ -19,7 +19,7 @@ export type Tally = { readonly passed: number; readonly failed: number; readonly
 /** As `isLong` of test/support/long.ts, which only a test may import. */
 const IS_LONG = process.env.STRONGROOM_LONG === '1'
 const TIMEOUT_MS = IS_LONG ? 1_800_000 : 180_000
-const LANES = 4
+const LANES = 3
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**

@@ -517,49 +517,55 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     })
   })
 
-  test('wagmi pays, calls a contract and signs with a wallet of the user, who types the PIN each time', async () => {
-    const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
-    const more = { 'http://localhost:8545': chain.rpcUrl, '0x5FbDB2315678afecb367f032d93F642f64180aa3': token.address }
-    const wagmi = await startPage(inWagmi, more)
-    try {
-      const page = await world.newPage({ viewport: { width: 390, height: 844 } })
-      await openApp(app, page)
-      const email = await logIn(page)
-      const wallet = await makeWallet(page)
-      await chain.write({ contract: token, functionName: 'mint', args: [wallet, 9n] })
-      await openApp(wagmi, page)
-      await logIn(page, email)
-      await press(page, `Use ${wallet}`)
-
-      const sign = async (name: string) => {
-        await press(page, name)
-        const dialog = page.getByRole('dialog', { name: 'Sign with your wallet' })
-        await dialog.getByLabel('Your PIN').fill(PIN)
-        await page.keyboard.press('Enter')
+  longTest(
+    'wagmi pays, calls a contract and signs with a wallet of the user, who types the PIN each time',
+    async () => {
+      const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+      const more = {
+        'http://localhost:8545': chain.rpcUrl,
+        '0x5FbDB2315678afecb367f032d93F642f64180aa3': token.address,
       }
-      const before = await balanceOf(FRIEND)
-      await sign('Pay 7 wei')
-      await page.getByText('success').waitFor()
-      expect((await balanceOf(FRIEND)) - before).toBe(7n)
+      const wagmi = await startPage(inWagmi, more)
+      try {
+        const page = await world.newPage({ viewport: { width: 390, height: 844 } })
+        await openApp(app, page)
+        const email = await logIn(page)
+        const wallet = await makeWallet(page)
+        await chain.write({ contract: token, functionName: 'mint', args: [wallet, 9n] })
+        await openApp(wagmi, page)
+        await logIn(page, email)
+        await press(page, `Use ${wallet}`)
 
-      await sign('Send 5 tokens')
-      const tokens = () => chain.publicClient.readContract({ ...token, functionName: 'balanceOf', args: [FRIEND] })
-      await until('the tokens', async () => ((await tokens()) === 5n ? 5n : null))
+        const sign = async (name: string) => {
+          await press(page, name)
+          const dialog = page.getByRole('dialog', { name: 'Sign with your wallet' })
+          await dialog.getByLabel('Your PIN').fill(PIN)
+          await page.keyboard.press('Enter')
+        }
+        const before = await balanceOf(FRIEND)
+        await sign('Pay 7 wei')
+        await page.getByText('success').waitFor()
+        expect((await balanceOf(FRIEND)) - before).toBe(7n)
 
-      await sign('Sign hello')
-      const signature = await page.getByRole('status').locator('code').textContent()
-      expect(await verifyMessage({ address: wallet, message: 'hello', signature: `0x${signature?.slice(2)}` })).toBe(
-        true,
-      )
+        await sign('Send 5 tokens')
+        const tokens = () => chain.publicClient.readContract({ ...token, functionName: 'balanceOf', args: [FRIEND] })
+        await until('the tokens', async () => ((await tokens()) === 5n ? 5n : null))
 
-      await press(page, 'Sign hello')
-      await page.getByRole('dialog').waitFor()
-      expect(await accessibilityProblemsOn(page)).toEqual([])
-      await page.keyboard.press('Escape')
-      await page.getByText('User rejected the request.').waitFor()
-      expect(await accessibilityProblemsOn(page)).toEqual([])
-    } finally {
-      wagmi.stop()
-    }
-  })
+        await sign('Sign hello')
+        const signature = await page.getByRole('status').locator('code').textContent()
+        expect(await verifyMessage({ address: wallet, message: 'hello', signature: `0x${signature?.slice(2)}` })).toBe(
+          true,
+        )
+
+        await press(page, 'Sign hello')
+        await page.getByRole('dialog').waitFor()
+        expect(await accessibilityProblemsOn(page)).toEqual([])
+        await page.keyboard.press('Escape')
+        await page.getByText('User rejected the request.').waitFor()
+        expect(await accessibilityProblemsOn(page)).toEqual([])
+      } finally {
+        wagmi.stop()
+      }
+    },
+  )
 })

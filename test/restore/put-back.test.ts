@@ -96,9 +96,13 @@ const compactJournal = async () => {
 
 describe.each([
   ['while the vault runs', async () => {}],
-  // This restarts it, too.
-  ['after its journal was compacted', compactJournal],
-  ...(isLong ? [['after it was restarted', restartVault] as const] : []),
+  ...(isLong
+    ? [
+        // This restarts it, too.
+        ['after its journal was compacted', compactJournal] as const,
+        ['after it was restarted', restartVault] as const,
+      ]
+    : []),
 ] as const)('%s', (_, between) => {
   test('an earlier list of freezes ends no freeze', async () => {
     const wallet = await newWallet()

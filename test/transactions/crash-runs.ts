@@ -3,7 +3,7 @@
 // boundary, where the process or PostgreSQL is killed. Undisturbed runs measure which boundaries there are, and the crashes are
 // spread over them. Only a process that is killed, or starts without PostgreSQL, may end.
 //
-// `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.test.ts` repeats one run. If other boundaries are measured, set
+// `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.long.test.ts` repeats one run. If other boundaries are measured, set
 // `STRONGROOM_CRASH_POINT` too, as a failed run prints it, to get the same point.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
