@@ -81,7 +81,7 @@ const compare = (found: readonly CatalogueObject[]): readonly Difference[] => {
   ]
 }
 
-/** Reads the catalogue and compares it. Any role may. Whoever locks a table stops this, but no request: none shares the connection. */
+/** Reads the catalogue and compares it. Any role may. A locked table delays this, and no request: none shares the connection. */
 export const catalogueDifferences = (db: Db): Promise<readonly Difference[]> =>
   db.transaction(async (tx) => {
     await tx.execute(sql`set local lock_timeout = '2s'`)

@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import type { Refusals, RefusalsLog } from './refusals.ts'
 
 const RETRY_SECONDS = 60
-/** A look cannot read a table that is locked exclusively. Whoever locks one must not hide from the vault what they plant meanwhile. */
+/** A look cannot read a table that is locked exclusively. A lock must not hide from the vault for long what somebody plants meanwhile. */
 const UNREAD_MAX_MS = 600_000
 
 export type Catalogue = {

@@ -195,7 +195,7 @@ const secretsOf = async (wallet: WalletRef, by: Credentials, pin: string | null)
  * What the platform's AES, X25519 and PBKDF2 were given is in memory that it has freed, or will free when it collects: further
  * requests use that again. For Polkadot PBKDF2 is given the entropy of a phrase.
  */
-const LATE_TO_GO = /: (?:wallet key|key for policies|entropy)$/
+const LATE_TO_GO = /: (?:wallet key|key for policies)$|(?:Polkadot|phrase): entropy$/
 /** Far more than it takes. */
 const ROUNDS_MAX = 100
 const REQUESTS_A_ROUND = 20
