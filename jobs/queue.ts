@@ -55,7 +55,7 @@ const ABANDON_AFTER_MS = 2_000
 /** Jobs of a worker that was just killed are not unlocked at once, as its lock looks like that of one that just starts. */
 const FIRST_RECONCILE_SECONDS = 4
 
-export type Queue = {
+type Queue = {
   /** Resolves when the queue has ended, for any reason. Never rejects. */
   readonly ended: Promise<void>
   /** Lets running jobs end. May be called again. */
@@ -245,5 +245,37 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
       isStopping = true
       await Promise.all([ended, couriers.stop()])
     },
+  }
+}
+
+const FIRST_PAUSE_MS = 200
+const MAX_PAUSE_MS = 10_000
+
+/**
+ * Runs one queue after the other: a queue can end by itself when it loses the database.
+ * @param input.queue the first one, or null if it could not begin.
+ */
+export const keepWorking = async (
+  ctx: WorkerCtx,
+  input: { readonly queue: Queue | null; readonly stopping: AbortSignal },
+): Promise<void> => {
+  const { stopping } = input
+  let { queue } = input
+  stopping.addEventListener('abort', () => void queue?.stop())
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    // If the signal came while the queue started, nobody has stopped it yet.
+    if (stopping.aborted) await queue?.stop()
+    await queue?.ended
+    // Its jobs have ended; the outcomes of its webhooks' requests are still to be recorded.
+    if (stopping.aborted) return queue?.stop()
+    if (queue !== null) {
+      ctx.log.error('the job queue ended by itself')
+      pauseMs = FIRST_PAUSE_MS
+    }
+    queue = await beginQueue(ctx).catch((err: unknown) => {
+      ctx.log.error({ err }, 'the job queue cannot start')
+      return null
+    })
+    if (queue === null) await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }

@@ -13,37 +13,13 @@ import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
 import { createLog } from '../src/security/log.ts'
-import { beginQueue, QUEUE_CONNECTIONS, type Queue } from './queue.ts'
+import { beginQueue, keepWorking, QUEUE_CONNECTIONS } from './queue.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
-const FIRST_PAUSE_MS = 200
-const MAX_PAUSE_MS = 10_000
 /** How often a worker that came too early looks, and how often it says so. */
 const EARLY_PAUSE_MS = 1_000
 const EARLY_PAUSES_BETWEEN_LINES = 60
-
-/** Runs one queue after the other: a queue can end by itself when it loses the database. */
-const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null; readonly stopping: AbortSignal }) => {
-  const { stopping } = input
-  let { queue } = input
-  stopping.addEventListener('abort', () => void queue?.stop())
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-    // If the signal came while the queue started, nobody has stopped it yet.
-    if (stopping.aborted) await queue?.stop()
-    await queue?.ended
-    if (stopping.aborted) return
-    if (queue !== null) {
-      ctx.log.error('the job queue ended by itself')
-      pauseMs = FIRST_PAUSE_MS
-    }
-    queue = await beginQueue(ctx).catch((err: unknown) => {
-      ctx.log.error({ err }, 'the job queue cannot start')
-      return null
-    })
-    if (queue === null) await new Promise((resolve) => setTimeout(resolve, pauseMs))
-  }
-}
 
 /** Waits for what the operator or the first vault has still to do, and says what it waits for. */
 const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Promise<WorkerCtx> => {

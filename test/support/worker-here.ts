@@ -1,7 +1,7 @@
 // A worker in the test's own process, where the API is too: it starts in a tenth of the CPU time of a process. What a process does
 // at its start, with signals or without its database is tested with a process, `service.startWorker`.
 
-import { beginQueue } from '../../jobs/queue.ts'
+import { beginQueue, keepWorking } from '../../jobs/queue.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import type { Service } from './service.ts'
@@ -15,9 +15,11 @@ export const startWorkerHere = async (
 ): Promise<WorkerHere> => {
   const own = { ...variables, ROOT_KEY: '', IDENTITY_KEY: '', DATABASE_URL: database.workerUrl, ...changes }
   const ctx = await createWorkerCtx({ config: readConfig(own), process: 'worker' })
-  const queue = await beginQueue(ctx)
+  const stopping = new AbortController()
+  const working = keepWorking(ctx, { queue: await beginQueue(ctx), stopping: stopping.signal })
   const stop = async () => {
-    await queue.stop()
+    stopping.abort()
+    await working
     await ctx.close({ timeoutSeconds: 2 })
   }
   return { stop }

@@ -12,6 +12,7 @@ import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { startRound } from '../../src/transactions/round.ts'
 import { trackStep } from '../../src/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { untilServed } from '../support/patient.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -64,12 +65,14 @@ const recipientOf = (run: number, index: number): Address =>
   `0x${(BigInt(run) * 1_000_000n + BigInt(index) + 2n ** 159n).toString(16).padStart(40, '0')}`
 
 const send = async (input: { from: Address; to: Address; value: string }): Promise<string> => {
-  const answer = await service.post('/transactions/sign-and-send', {
+  const body = {
     network,
     signer_wallet_address: input.from,
     unsigned_transaction: { to: input.to, value: input.value },
     developer_secret: SECRET,
-  })
+  }
+  // On a slow machine the service refuses some of those that wait for one signer.
+  const answer = await untilServed(() => service.post('/transactions/sign-and-send', body))
   if (answer.status !== 200) throw new Error(`not accepted: ${answer.text}`)
   return answer.json.transaction_id
 }

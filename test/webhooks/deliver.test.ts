@@ -302,6 +302,11 @@ describe('without an order', () => {
     const wallet = randomUUID()
     await happen(...Array.from({ length: 12 }, (_, n) => ({ n, wallet })))
     await receiver.until(8)
+    // The eight requests can begin before the deliveries of the last events are written.
+    await eventually(
+      () => deliveriesOf(id),
+      (rows) => rows.length === 12,
+    )
     expect(await deliveriesOf(id)).toMatchObject(Array.from({ length: 12 }, () => ({ state: 'waiting', attempts: 0 })))
     expect(numbers(receiver).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     receiver.answer((_, response) => response.writeHead(204).end())
