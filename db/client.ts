@@ -47,6 +47,11 @@ export type Db = {
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 } & NodePgDatabase
 
+export type HasDb = { readonly db: Db }
+
+/** It closes the connections to the database, and what was opened with them. */
+export type HasClose = { readonly close: Db['close'] }
+
 type DbOptions = {
   readonly url: string
   readonly maxConnections: number

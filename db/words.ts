@@ -332,3 +332,27 @@ export const EVENT_TYPES = [
   'security.refused',
 ] as const
 export type EventType = (typeof EVENT_TYPES)[number]
+
+/** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
+export const NODE_TROUBLES = [
+  'unreachable',
+  'timeout',
+  'http',
+  'unreadable',
+  'too_large',
+  'refused',
+  'wrong_chain',
+] as const
+export type NodeTrouble = (typeof NODE_TROUBLES)[number]
+
+/** Why a webhook's request was not taken. */
+export const POST_FAILURES = [
+  'address_not_allowed',
+  'name_not_found',
+  'connection_failed',
+  'certificate_refused',
+  'timed_out',
+  'redirected',
+  'status',
+] as const
+export type PostFailure = (typeof POST_FAILURES)[number]

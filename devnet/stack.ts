@@ -133,7 +133,7 @@ const readOrigin = async ({ logPath }: ServicePart): Promise<string | undefined>
   /"origin":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
 
 const createProject = async (env: Environment): Promise<DevProject> => {
-  const args = [...BUN_FLAGS, 'src/cli/main.ts', 'project', 'create', '--name', 'Dev project', '--json']
+  const args = [...BUN_FLAGS, 'src/main/cli.ts', 'project', 'create', '--name', 'Dev project', '--json']
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY, env: { ...env } })
   return parseProject(stdout)
 }
@@ -320,15 +320,15 @@ const startServices = async (
 ) => {
   const { port, progress, portBefore } = options
   await progress.step('vault', async () => {
-    const vault = await startService(options, parts, { name: 'vault', script: 'src/vault.ts', env: env.vault })
+    const vault = await startService(options, parts, { name: 'vault', script: 'src/main/vault.ts', env: env.vault })
     await ready(vault, () => isListening(vault))
   })
   await progress.step('API', async () => {
-    const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: env.api })
+    const api = await startService(options, parts, { name: 'api', script: 'src/main/api.ts', env: env.api })
     await ready(api, () => isReady(baseUrlOf(port)))
   })
   const workerEnv = { ...env.worker, WORKER_METRICS_PORT: String((await portBefore('worker')) ?? 0) }
-  const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
+  const worker = await startService(options, parts, { name: 'worker', script: 'src/main/worker.ts', env: workerEnv })
   const prepare = async (): Promise<DevProject> => {
     const project = await progress.step('project', () => prepareProject(options, env.owner))
     await progress.step('coins on all networks', () => fundProject(options, chains, project))
@@ -356,7 +356,7 @@ export const createStack = (options: StackOptions): Stack => {
 
     const startConsole = async () => {
       const consoleEnv = { ...env.console, CONSOLE_PORT: String((await starting.portBefore('console')) ?? 0) }
-      const service = { name: 'console', script: 'src/console.ts', env: consoleEnv }
+      const service = { name: 'console', script: 'src/main/console.ts', env: consoleEnv }
       const console = await startService(options, parts, service)
       const origin = await ready(console, () => readOrigin(console))
       await writePorts(folder, { ...ports, console: portIn(origin) })

@@ -8,10 +8,10 @@ import { EndingClient, poolConfig } from '../db/client.ts'
 import { addJob } from '../db/jobs.ts'
 import { closeLost } from '../db/pool.ts'
 import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
-import type { WorkerCtx } from '../src/context.ts'
 import type { Metrics } from '../src/metrics/metrics.ts'
 import type { Log } from '../src/security/log.ts'
 import { type Couriers, createCouriers } from '../src/webhooks/couriers.ts'
+import type { JobsCtx } from './ctx.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
 
@@ -91,7 +91,7 @@ const SEEN_EVERY_MS = 2_000
  * @returns after the first time; `stop` ends it.
  */
 const keepSeen = async (
-  ctx: WorkerCtx,
+  ctx: JobsCtx,
   row: { readonly id: string; readonly applicationName: string },
 ): Promise<{ readonly stop: () => void }> => {
   await seeWorker(ctx.db, row)
@@ -118,7 +118,7 @@ const idOfPool = (events: WorkerEvents): Promise<string> =>
   new Promise((resolve) => events.once('pool:create', ({ workerPool }) => resolve(workerPool.id)))
 
 /** @returns `disconnect` closes every connection, also those in use: others then unlock the jobs of this pool. */
-const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): Pick<Started, 'unanswered' | 'disconnect'> => {
+const keepConnections = (ctx: JobsCtx, pgPool: pg.Pool): Pick<Started, 'unanswered' | 'disconnect'> => {
   const clients = new Set<pg.PoolClient>()
   const unanswered = Promise.withResolvers<void>()
   const lost = (err: Error) => ctx.log.warn({ err }, 'a connection of the job queue was lost')
@@ -140,7 +140,7 @@ const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): Pick<Started, 'unansw
   }
 }
 
-const startRunner = async (ctx: WorkerCtx, couriers: Couriers): Promise<Started> => {
+const startRunner = async (ctx: JobsCtx, couriers: Couriers): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
   const url = ctx.config.databaseUrl.reveal()
   const pgPool = new pg.Pool({
@@ -204,7 +204,7 @@ const startRunner = async (ctx: WorkerCtx, couriers: Couriers): Promise<Started>
  * Unlocks the jobs of dead workers, starts the followers, and begins to take jobs.
  * @throws Error if the database is unreachable.
  */
-export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
+export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
@@ -256,7 +256,7 @@ const MAX_PAUSE_MS = 10_000
  * @param input.queue the first one, or null if it could not begin.
  */
 export const keepWorking = async (
-  ctx: WorkerCtx,
+  ctx: JobsCtx,
   input: { readonly queue: Queue | null; readonly stopping: AbortSignal },
 ): Promise<void> => {
   const { stopping } = input

@@ -1,13 +1,14 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
+import type { ApiCtx } from './api/ctx.ts'
+import { approvalPageRoutes } from './approvals/page-routes.ts'
 import { approvalRoutes } from './approvals/routes.ts'
 import { type Allowance, createAllowance } from './auth/allowance.ts'
 import { corsHeaders, OPEN_CORS, openPreflight, preflight } from './auth/origins.ts'
 import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
 import { consentRoutes } from './consent/routes.ts'
-import type { Ctx } from './context.ts'
 import { credentialRoutes } from './credentials/routes.ts'
 import { AppError } from './errors.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -53,7 +54,7 @@ type Served = {
 }
 
 /** The routes of each folder, in the order of the document. */
-const routesOf = (ctx: Ctx, { bytes, allowance, openApp, ...input }: Served): readonly AnyElysia[] => {
+const routesOf = (ctx: ApiCtx, { bytes, allowance, openApp, ...input }: Served): readonly AnyElysia[] => {
   const auth = authentication(ctx, bytes, allowance)
   const visitors = visitorAdmission(ctx, bytes)
   return [
@@ -65,6 +66,7 @@ const routesOf = (ctx: Ctx, { bytes, allowance, openApp, ...input }: Served): re
     typedDataRoutes(ctx, auth),
     nftRoutes(ctx, auth),
     policyRoutes(ctx, auth),
+    approvalPageRoutes(ctx),
     approvalRoutes(ctx, auth),
     webhookRoutes(ctx, auth),
     metadataRoutes(ctx),
@@ -91,7 +93,7 @@ const routesOf = (ctx: Ctx, { bytes, allowance, openApp, ...input }: Served): re
  * bodies are read by our own parser, and every failure leaves through the one error handler.
  * @param input.stopping aborted when the process is about to end: from then on it is not ready.
  */
-export const createApp = (ctx: Ctx, input: { readonly stopping?: AbortSignal } = {}): AnyElysia => {
+export const createApp = (ctx: ApiCtx, input: { readonly stopping?: AbortSignal } = {}): AnyElysia => {
   const requests = createRequestTimer(ctx.metrics)
   const bytes = byteRate(ctx.config)
   const allowance = createAllowance(ctx.config)

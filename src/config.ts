@@ -311,6 +311,11 @@ const limitsOf = (variables: Variables, { devnet, reader }: { readonly devnet: b
 
 export type Config = Readonly<ReturnType<typeof readConfig>>
 
+export type HasConfig = { readonly config: Config }
+
+/** A process by its settings, and by its name in the log and in pg_stat_activity. */
+export type Process = HasConfig & { readonly process: string }
+
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
 export const readConfig = (given: Variables = process.env, reader: Reader = 'command') => {
   const { variables, unknown } = recorded(given)

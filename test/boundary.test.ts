@@ -5,11 +5,11 @@ import { expect, test } from 'bun:test'
 import { loadedBy } from './support/imports.ts'
 
 const PROGRAMS = {
-  vault: 'src/vault.ts',
-  api: 'src/server.ts',
-  worker: 'jobs/worker.ts',
-  console: 'src/console.ts',
-  cli: 'src/cli/main.ts',
+  vault: 'src/main/vault.ts',
+  api: 'src/main/api.ts',
+  worker: 'src/main/worker.ts',
+  console: 'src/main/console.ts',
+  cli: 'src/main/cli.ts',
 } as const
 
 const ALL = 'vault api worker console cli'
@@ -54,6 +54,7 @@ const LOADED_BY: Readonly<Record<string, string>> = {
   'src/keys/': 'api worker console cli',
   'src/login/': 'api',
   'src/mail/': 'api worker console cli',
+  'src/main/': ALL,
   'src/metadata/': 'api',
   'src/metrics/': 'api worker console cli',
   'src/nfts/': 'api',
@@ -63,6 +64,7 @@ const LOADED_BY: Readonly<Record<string, string>> = {
   'src/policies/': 'api',
   'src/projects/': 'api cli',
   'src/restore/': 'api cli',
+  'src/signing/': 'api',
   'src/security/': ALL,
   'src/tokens/': 'api worker console cli',
   'src/tracing/': ALL,
@@ -103,5 +105,5 @@ test('a program without keys loads little of custody, and none of its rooms', ()
 test('imports of types load nothing, and all others do', () => {
   expect(loadedBy('src/transactions/sign-message.ts')).toContain('src/custody/contract.ts')
   expect(loadedBy('src/transactions/sign-message.ts')).not.toContain('src/custody/vault.ts')
-  expect(loadedBy('src/environment/open-vault.ts')).toContain('src/custody/vault.ts')
+  expect(loadedBy('src/main/open-vault.ts')).toContain('src/custody/vault.ts')
 })

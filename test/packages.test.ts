@@ -26,7 +26,7 @@ const registry = Bun.serve({
 })
 afterTests(() => registry.stop(true))
 
-test.each(['src/cli/main.ts', 'src/server.ts', 'src/vault.ts', 'jobs/worker.ts'])(
+test.each(['src/main/cli.ts', 'src/main/api.ts', 'src/main/vault.ts', 'src/main/worker.ts'])(
   '%s fetches no package',
   async (script) => {
     const child = Bun.spawn(['bun', script], {

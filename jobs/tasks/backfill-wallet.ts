@@ -3,15 +3,15 @@ import { addJob } from '../../db/jobs.ts'
 import { openBackfills } from '../../db/queries/backfills.ts'
 import { backfillShift } from '../../src/activity/backfill.ts'
 import { backfillJobKey } from '../../src/activity/request-backfill.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import type { Shares } from '../../src/queue.ts'
+import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 
 const TAKEN_UP_AT_ONCE = 1_000
 const CROWDED_DELAY_SECONDS = 5
 
 /** One shift of a backfill; it adds the job for the next one. */
-export const backfillWalletTask = (ctx: WorkerCtx, places: Shares): Task =>
+export const backfillWalletTask = (ctx: JobsCtx, places: Shares): Task =>
   taskOf('backfill_wallet', async ({ network, address }, signal) => {
     const chain = ctx.chains.all.find((each) => each.network === network)
     // Its row waits until the network has a node (startBackfills).
@@ -24,7 +24,7 @@ export const backfillWalletTask = (ctx: WorkerCtx, places: Shares): Task =>
   })
 
 /** Adds missing jobs of backfills that are not done; leaves running and waiting ones alone. */
-export const startBackfills = async (ctx: WorkerCtx): Promise<void> => {
+export const startBackfills = async (ctx: JobsCtx): Promise<void> => {
   const networks = ctx.chains.all.map(({ network }) => network)
   for (const { network, address } of await openBackfills(ctx.db, { networks, limit: TAKEN_UP_AT_ONCE })) {
     const key = backfillJobKey({ network, address })

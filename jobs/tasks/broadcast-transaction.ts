@@ -1,8 +1,8 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import type { Shares } from '../../src/queue.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 
 const FIRST_DELAY_SECONDS = 1
@@ -11,7 +11,7 @@ const MAX_DELAY_SECONDS = 30
 const MAX_TRIES_COUNTED = 10
 
 /** Sends a transaction, and again after growing delays. If this job is lost, the reconciler sends it again. */
-export const broadcastTransactionTask = (ctx: WorkerCtx, places: Shares): Task =>
+export const broadcastTransactionTask = (ctx: JobsCtx, places: Shares): Task =>
   taskOf('broadcast_transaction', async ({ transactionId, network, tries = 0 }, signal) => {
     const result = await places.run(network, () => broadcastTransaction(ctx, transactionId))
     if (result === 'done' || signal.aborted) return

@@ -6,15 +6,15 @@ import type { CursorPurpose } from '../../db/words.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { follow, type StepResult } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { trackStep } from '../../src/transactions/track.ts'
+import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 
 type FollowerTask = 'track_blocks' | 'index_blocks'
 
 type Following = {
   readonly purpose: CursorPurpose
-  readonly step: (ctx: WorkerCtx, chain: Chain) => Promise<StepResult>
+  readonly step: (ctx: JobsCtx, chain: Chain) => Promise<StepResult>
 }
 
 const FOLLOWERS: Record<FollowerTask, Following> = {
@@ -27,7 +27,7 @@ const NOTE_EVERY_MS = 5_000
 const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
 
 /** One shift of a follower; it adds the job for the next one. */
-export const followBlocksTask = (ctx: WorkerCtx, name: FollowerTask): Task =>
+export const followBlocksTask = (ctx: JobsCtx, name: FollowerTask): Task =>
   taskOf(name, async ({ network }, signal) => {
     const chain = ctx.chains.withNode(network)
     const { purpose, step } = FOLLOWERS[name]
@@ -50,7 +50,7 @@ export const followBlocksTask = (ctx: WorkerCtx, name: FollowerTask): Task =>
   })
 
 /** Adds missing jobs of the two followers of each network; leaves running and waiting ones alone. */
-export const startFollowers = async (ctx: WorkerCtx): Promise<void> => {
+export const startFollowers = async (ctx: JobsCtx): Promise<void> => {
   for (const { network, depth, patience } of ctx.chains.all) {
     await noteFollowedNetwork(ctx.db, { network, confirmations: depth.confirmations, ...patience })
     await addJob(ctx.db, 'track_blocks', { network }, { key: keyOf('track_blocks', network), whenKeyed: 'keep' })

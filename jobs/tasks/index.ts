@@ -1,7 +1,7 @@
 import type { JobName } from '../../db/jobs.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { createShares } from '../../src/queue.ts'
 import { type Couriers, createCouriers } from '../../src/webhooks/couriers.ts'
+import type { JobsCtx } from '../ctx.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { cleanLoginsTask, dropEventsTask, dropIdempotencyKeysTask, expireApprovalsTask } from './clean.ts'
@@ -16,7 +16,7 @@ import { sendMailTask } from './send-mail.ts'
 const PART_OF_PLACES = 4
 const SLOW_AFTER_MS = 1_000
 
-export const createTasks = (ctx: WorkerCtx, couriers: Couriers = createCouriers(ctx)) => {
+export const createTasks = (ctx: JobsCtx, couriers: Couriers = createCouriers(ctx)) => {
   const atOnce = Math.max(1, Math.floor(ctx.config.workerConcurrency / PART_OF_PLACES))
   const places = createShares({ atOnce, slowAfterMs: SLOW_AFTER_MS })
   return {

@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import { noteHeads } from '../../db/queries/heads.ts'
 import type { NodeView } from '../../src/chains/nodes.ts'
-import type { WorkerCtx } from '../../src/context.ts'
+import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 
 /** The newest block of a node that answers, of the right chain. */
@@ -12,7 +12,7 @@ const headAmong = (views: readonly NodeView[]): bigint | null =>
   }, null)
 
 /** Notes how far each network's followers are behind. It is a job of its own, so that it also says so when they stand still. */
-export const noteHeadsTask = (ctx: WorkerCtx): Task =>
+export const noteHeadsTask = (ctx: JobsCtx): Task =>
   taskOf('note_heads', async () => {
     const looks = ctx.chains.all.map(async ({ network, lookAtNodes }) => ({
       network,

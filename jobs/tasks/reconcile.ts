@@ -2,12 +2,12 @@ import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import { settleDoubtfulContracts } from '../../src/activity/settle-doubtful-contracts.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { refreshSignerStates } from '../../src/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { checkFinalBlocks } from '../../src/transactions/repair.ts'
 import { startRound } from '../../src/transactions/round.ts'
 import { type Couriers, createCouriers } from '../../src/webhooks/couriers.ts'
+import type { JobsCtx } from '../ctx.ts'
 import { startBackfills } from './backfill-wallet.ts'
 import { startFollowers } from './follow-blocks.ts'
 import { taskOf } from './task.ts'
@@ -15,7 +15,7 @@ import { taskOf } from './task.ts'
 const HALF_A_MINUTE_SECONDS = 30
 
 /** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills, webhooks and live transactions. */
-export const reconcileTask = (ctx: WorkerCtx, couriers: Pick<Couriers, 'ringAll'> = createCouriers(ctx)): Task =>
+export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'ringAll'> = createCouriers(ctx)): Task =>
   taskOf('reconcile', async ({ again }) => {
     const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
     if (again) await addJob(ctx.db, 'reconcile', { again: false }, second)

@@ -1,10 +1,12 @@
+import type { HasDb } from '../../db/client.ts'
 import { type AbiBinding, deleteAbi, insertAbi } from '../../db/queries/abis.ts'
 import type { Network } from '../../db/words.ts'
 import { abiItemMac } from '../auth/row-macs.ts'
-import type { Chains } from '../chains/chains.ts'
+import type { Chains, HasChains } from '../chains/chains.ts'
 import { provided } from '../chains/provided.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
 const NAME_LENGTH_MAX = 128
 /** One line of visible characters. */
@@ -31,7 +33,7 @@ export const abiFilesOf = (chains: Pick<Chains, 'known'>) =>
  * @throws invalid_input, also if the name is taken.
  */
 export const addAbi = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'chains' | 'identity'>,
+  ctx: HasDb & HasAudit & HasChains & HasIdentity,
   input: {
     readonly text: string
     readonly name?: string | undefined
@@ -71,7 +73,7 @@ export const addAbi = async (
 
 /** Removes an added ABI; later previews no longer use it. */
 export const removeAbi = async (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
+  ctx: HasDb & HasAudit,
   input: { readonly name: string; readonly actor: string },
 ): Promise<void> => {
   const { name, actor } = input

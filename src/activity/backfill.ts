@@ -28,8 +28,8 @@ import {
 import { claimMovements, insertMovements } from '../../db/queries/movements.ts'
 import type { BackfillObstacle } from '../../db/words.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { TrackingCtx } from '../signing/ctx.ts'
 import { keptRows, recordDoubtfulContracts, withStandards } from './movement-rows.ts'
 import { blocksAtOnce, eventBlocksAtOnce, readEventsBelow, readRangeBelow } from './read-range.ts'
 import { isUnreachable, pauseSeconds } from './settle-doubtful-contracts.ts'
@@ -53,7 +53,7 @@ type StepResult = 'advanced' | 'wait' | 'pruned' | 'done'
  * @throws RangeTooWide if the node refuses even one block.
  */
 export const backfillStep = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   input: { readonly chain: Chain; readonly address: string },
 ): Promise<StepResult> => {
   const { chain, address } = input
@@ -86,7 +86,7 @@ const availableBelow = async (chain: Chain, { above, most }: { readonly above: b
   }
 }
 
-const begin = (ctx: WorkerCtx, place: BackfillPlace): Promise<StepResult> =>
+const begin = (ctx: TrackingCtx, place: BackfillPlace): Promise<StepResult> =>
   ctx.db.transaction(async (tx) => {
     const cursor = await holdIndexer(tx, place.network)
     if (cursor === null) return 'wait'
@@ -105,7 +105,7 @@ type ReadRange = {
   readonly blocks: readonly BlockMovements[]
 }
 
-const storeRange = async (ctx: WorkerCtx, input: ReadRange): Promise<StepResult> => {
+const storeRange = async (ctx: TrackingCtx, input: ReadRange): Promise<StepResult> => {
   const { chain, place, reachedBlock, whole, fromBlock } = input
   const { network } = place
   const watched = { addresses: new Set([place.address]), collections: new Set<string>() }
@@ -156,7 +156,7 @@ const REASONS = {
   wait: 'The node lacks the next blocks below, or has other blocks than the indexer saw.',
 } as const
 
-const obstacleOf = async (ctx: WorkerCtx, chain: Chain, error: unknown): Promise<Obstacle> => {
+const obstacleOf = async (ctx: TrackingCtx, chain: Chain, error: unknown): Promise<Obstacle> => {
   if (!(error instanceof AppError || error instanceof RangeTooWide)) throw error
   ctx.log.warn({ err: error, network: chain.network }, 'a backfill cannot go on')
   return { hindrance: (await isUnreachable(chain)) ? 'away' : 'refused', reason: error.message }
@@ -167,7 +167,7 @@ const obstacleOf = async (ctx: WorkerCtx, chain: Chain, error: unknown): Promise
  * @returns in how many seconds to go on; null if it is done.
  */
 export const backfillShift = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   input: { readonly chain: Chain; readonly address: string; readonly signal: AbortSignal },
 ): Promise<number | null> => {
   const { chain, address } = input
@@ -186,7 +186,7 @@ export const backfillShift = async (
   })
 }
 
-const pause = async (ctx: WorkerCtx, input: Obstacle & { readonly place: BackfillPlace }): Promise<number> => {
+const pause = async (ctx: TrackingCtx, input: Obstacle & { readonly place: BackfillPlace }): Promise<number> => {
   const tries = (await readBackfill(ctx.db, input.place))?.tries ?? 0
   const afterSeconds = pauseSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS[input.hindrance] })
   await pauseBackfill(ctx.db, { ...input, tries: tries + 1, afterSeconds })

@@ -4,12 +4,15 @@
 // The check never delays the indexer. It runs in the background, one at a time for each network, on a few of the blocks that
 // were just indexed; while it runs, other blocks are not checked. A failure of the check is only logged.
 
+import type { HasDb } from '../../db/client.ts'
 import { watchedAddresses, watchedAddressesFrom } from '../../db/queries/wallets.ts'
 import type { BalanceCheck } from '../chains/balance-check.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasLog } from '../security/log.ts'
 
-type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'metrics'>
+type CheckCtx = HasConfig & HasDb & HasLog & HasMetrics
 
 /** Blocks to check of one range. */
 const BLOCKS_MAX = 4

@@ -11,13 +11,14 @@ import { advance, rewind } from '../blocks/cursor.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { isNextGone, isReorganised, nextIsGone, type Step } from '../blocks/fork.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { TrackingCtx } from '../signing/ctx.ts'
 import { startBalanceCheck } from './check-balances.ts'
 import { keptRows, recordDoubtfulContracts, watchedIn, withStandards } from './movement-rows.ts'
 import { readRange } from './read-range.ts'
 
 /** Indexes the next blocks of a network, or undoes a reorganisation. */
-export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResult> => {
+export const indexStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepResult> => {
   const { network } = chain
   const follower: Follower = { network, purpose: 'index' }
   const head = await chain.head()
@@ -42,10 +43,7 @@ export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
 }
 
 /** The newest block: there were no wallets before. On a devnet the first one: the chain may be older than the database. */
-const firstBlock = async (
-  ctx: Pick<WorkerCtx, 'config'>,
-  { chain, head }: Pick<Step, 'chain' | 'head'>,
-): Promise<BlockPoint> => {
+const firstBlock = async (ctx: HasConfig, { chain, head }: Pick<Step, 'chain' | 'head'>): Promise<BlockPoint> => {
   const genesis = ctx.config.devnet ? await chain.block(0n) : null
   return genesis ?? head.latest
 }
@@ -54,7 +52,7 @@ const firstBlock = async (
 class WatchedChanged extends Error {}
 
 const storeRange = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   input: Step & { readonly blocks: readonly BlockMovements[] },
 ): Promise<StepResult> => {
   const { chain } = input

@@ -1,11 +1,14 @@
+import type { HasDb } from '../../db/client.ts'
 import { findListKey, listMovements, type MovementRow } from '../../db/queries/movements.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { tokenDisplays } from '../tokens/token.ts'
 import { ownWallet } from '../wallets/get.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import type { Activity } from './item.ts'
 
 /**
@@ -14,7 +17,7 @@ import type { Activity } from './item.ts'
  * come in, and each page is equally fast.
  */
 export const listActivity = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'identity'>,
+  ctx: HasDb & HasChains & HasWallets & HasIdentity,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string
@@ -40,7 +43,7 @@ export const listActivity = async (
 }
 
 const listKeyOf = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: HasDb,
   input: { readonly network: Network; readonly address: string; readonly id: string },
 ) => {
   const key = await findListKey(ctx.db, input)

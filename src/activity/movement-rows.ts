@@ -1,11 +1,11 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'
 import { createdCollectionsAmong, type MovementRow } from '../../db/queries/movements.ts'
 import { watchedAddresses } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { asStandard, type BlockMovements, type Chain, type RecordedMovement } from '../chains/chain.ts'
 import { NOBODIES } from '../chains/networks.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasLog } from '../security/log.ts'
 import { nameUuid } from '../tokens/name-uuid.ts'
 
 /** The addresses of wallets, and of collections that were created here: their movements are stored. */
@@ -27,7 +27,7 @@ const among = async (all: ReadonlySet<string>, ask: Ask): Promise<ReadonlySet<st
 
 /** The watched addresses among those that moved something. The number of queries does not depend on that of wallets. */
 export const watchedIn = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: { readonly network: Network; readonly blocks: readonly BlockMovements[] },
 ): Promise<Watched> => {
   const { network, blocks } = input
@@ -129,7 +129,7 @@ type WithStandards = { readonly blocks: readonly BlockMovements[]; readonly doub
  * recorded as doubtful, and asked again later (settle-doubtful-contracts.ts).
  */
 export const withStandards = async (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   input: {
     readonly chain: Pick<Chain, 'network' | 'facts'>
     readonly blocks: readonly BlockMovements[]

@@ -1,10 +1,16 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { HasDb } from '../../db/client.ts'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import { OWN_WALLET } from '../http/codes.ts'
 import { describedAs } from '../http/schema.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { itemOf } from './item.ts'
 import { listActivity } from './list.ts'
 import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
@@ -12,7 +18,7 @@ import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from 
 const { detail } = describedAs('Activity')
 
 export const activityRoutes = (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'config' | 'now' | 'log' | 'identity'>,
+  ctx: HasDb & HasChains & HasWallets & HasConfig & HasClock & HasLog & HasIdentity,
   authentication: Authentication,
 ) =>
   new Elysia({ prefix: '/activity', normalize: false }).use(authentication).get(

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { AddressField, cappedPaging, closed, NetworkField, OptionalUuidText, UuidField } from '../http/schema.ts'
-import { Token } from '../tokens/schema.ts'
+import { Token } from '../signing/token-schema.ts'
 
 export const activityPaging = cappedPaging({ itemsMax: 10_000, from: 'before' })
 

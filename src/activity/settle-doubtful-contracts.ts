@@ -1,10 +1,11 @@
+import type { HasDb } from '../../db/client.ts'
 import {
   dueDoubtfulContracts,
   postponeDoubtfulContract,
   settleDoubtfulContract,
 } from '../../db/queries/doubtful-contracts.ts'
 import type { Chain } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasLog } from '../security/log.ts'
 import type { Round } from '../transactions/round.ts'
 
 const FIRST_PAUSE_SECONDS = 5
@@ -24,10 +25,7 @@ const ASKED_AT_ONCE = 20
 const MAX_PAUSE_SECONDS = 3_600
 
 /** Asks doubtful contracts again, each by itself, and corrects their stored movements. */
-export const settleDoubtfulContracts = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
-  { chain, isOver }: Round,
-): Promise<void> => {
+export const settleDoubtfulContracts = async (ctx: HasDb & HasLog, { chain, isOver }: Round): Promise<void> => {
   const { network } = chain
   for (const { contract, tries } of await dueDoubtfulContracts(ctx.db, { network, limit: ASKED_AT_ONCE })) {
     if (isOver()) return

@@ -1,15 +1,14 @@
+import type { HasDb } from '../../db/client.ts'
 import type { Network } from '../../db/words.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { provided } from '../chains/provided.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { contractOf, tokenDisplays } from '../tokens/token.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
 
 /** Resolves an ENS name; null if it has no address. */
-export const lookupByName = async (
-  ctx: Pick<Ctx, 'chains'>,
-  input: { readonly name: string },
-): Promise<string | null> => {
+export const lookupByName = async (ctx: HasChains, input: { readonly name: string }): Promise<string | null> => {
   const refusal = 'No network here has a registry of names.'
   const { network } = provided(
     ctx.chains.known.find(({ hasNames }) => hasNames),
@@ -23,7 +22,7 @@ export const lookupByName = async (
  * @param input.texts EVM addresses may have any letter case; the checksum is not checked
  */
 export const addressesMetadata = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'identity'>,
+  ctx: HasDb & HasChains & HasIdentity,
   input: { readonly network: Network; readonly texts: readonly string[] },
 ): Promise<AddressesMetadata> => {
   const { network, texts } = input

@@ -1,14 +1,16 @@
 import { Elysia } from 'elysia'
+import type { HasDb } from '../../db/client.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { ADDRESS, NODE } from '../http/codes.ts'
 import { describedAs } from '../http/schema.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { addressesMetadata, lookupByName } from './look-up.ts'
 import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.ts'
 
 const { detail } = describedAs('Addresses')
 
-export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains' | 'identity'>, authentication: Authentication) =>
+export const addressRoutes = (ctx: HasDb & HasChains & HasIdentity, authentication: Authentication) =>
   new Elysia({ prefix: '/addresses', normalize: false })
     .use(authentication)
     .get(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import {
   type ApiKeyRow,
   findApiKey,
@@ -11,9 +11,11 @@ import { findProject } from '../../db/queries/projects.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
 import { newApiKey } from '../auth/api-key.ts'
 import { apiKeyMac } from '../auth/row-macs.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import { readGiven } from '../http/text.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
 type NewApiKeyInput = {
   readonly projectId: string
@@ -27,11 +29,7 @@ type NewApiKeyInput = {
 type MadeApiKey = { readonly id: string; readonly text: string }
 
 /** Inserts a new API key and its audit row, in the caller's transaction. */
-export const addApiKey = async (
-  ctx: Pick<Ctx, 'audit' | 'identity'>,
-  tx: Tx,
-  input: NewApiKeyInput,
-): Promise<MadeApiKey> => {
+export const addApiKey = async (ctx: HasAudit & HasIdentity, tx: Tx, input: NewApiKeyInput): Promise<MadeApiKey> => {
   const { projectId, name, scopes, expiresAt, actor } = input
   const { text, hash } = newApiKey()
   const id = randomUUID()
@@ -52,7 +50,7 @@ export const addApiKey = async (
  * @throws invalid_input for a bad name, no scope or a past expiry.
  */
 export const createApiKey = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'identity' | 'now'>,
+  ctx: HasDb & HasAudit & HasIdentity & HasClock,
   input: NewApiKeyInput,
 ): Promise<MadeApiKey> => {
   const name = readGiven('name', input.name)
@@ -65,7 +63,7 @@ export const createApiKey = async (
 }
 
 /** A project's API keys, oldest first, including revoked and expired ones. */
-export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly ApiKeyRow[]> => {
+export const listApiKeys = async (ctx: HasDb, projectId: string): Promise<readonly ApiKeyRow[]> => {
   if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return selectApiKeys(ctx.db, projectId)
 }
@@ -75,7 +73,7 @@ export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string)
  * @returns false if it was already revoked.
  */
 export const revokeApiKey = async (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
+  ctx: HasDb & HasAudit,
   input: { readonly id: string; readonly actor: string },
 ): Promise<boolean> => {
   const revoked = await ctx.db.transaction(async (tx) => {

@@ -1,13 +1,15 @@
 // Who may approve the uses of a policy: users of the project, by the passkeys that they have when the policy is made. The public
 // keys become terms of the policy, so the vault can verify what they sign. A passkey that is added later does not count.
 
+import type { HasDb } from '../../db/client.ts'
 import { type ProjectPasskey, passkeysOf } from '../../db/queries/passkeys.ts'
 import { spkiOf } from '../auth/cose-key.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
 import { APPROVER_PASSKEYS_MAX } from '../custody/approval.ts'
 import type { PolicyTerms } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
 const EXPIRES_IN_SECONDS = 24 * 60 * 60
 
@@ -45,7 +47,7 @@ const approverOf = ({ userId, rpId, credentialId, publicKey }: ProjectPasskey) =
 
 /** The terms for a policy that needs approvers. */
 export const requiredApproval = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  ctx: HasDb & HasIdentity & HasSecurityEvents,
   input: { readonly projectId: string; readonly ownedBy: string | null; readonly proposed: ProposedApproval },
 ): Promise<NonNullable<PolicyTerms['requireApproval']>> => {
   const { projectId, ownedBy, proposed } = input

@@ -1,6 +1,7 @@
 // An approver decides with their passkey. The challenge is the hash of approval, request and decision (src/custody/approval.ts).
 // So the assertion is valid for these alone, and nothing is stored between begin and decide.
 
+import type { HasDb } from '../../db/client.ts'
 import {
   type ApprovalRow,
   decisionOf,
@@ -16,14 +17,17 @@ import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { isPasskeyPage } from '../auth/relying-party.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import { type AssertionJson, type CeremonyRefusal, verifyAssertion } from '../auth/webauthn.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { approvalChallenge } from '../custody/approval.ts'
-import type { UnrevokedPolicy } from '../custody/vault.ts'
+import type { HasAudit } from '../custody/audit.ts'
+import type { HasVault, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { POLICIES_A_WALLET_MAX } from '../policies/delegated.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { approvalEnded, requireOpen } from './grant.ts'
 
-type Deciding = Pick<Ctx, 'config' | 'db' | 'vault' | 'identity' | 'audit' | 'securityEvents'>
+type Deciding = HasConfig & HasDb & HasVault & HasIdentity & HasAudit & HasSecurityEvents
 
 type Decide = { readonly id: string; readonly decision: ApprovalDecision }
 

@@ -3,6 +3,7 @@
 // The vault verifies all of this again, and accepts each approval once.
 
 import { randomUUID } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import {
   type ApprovalRow,
   type Assertion,
@@ -15,9 +16,12 @@ import {
 } from '../../db/queries/approvals.ts'
 import type { Principal } from '../auth/caller.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import type { Approval, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError, NotYet, notFound } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
 import { approverIdsOf } from './approvers.ts'
 
 /** How many requests may wait for one policy, because people must read them. */
@@ -51,14 +55,14 @@ export const requireOpen = ({
 }
 
 /** Checks again just before signing, because calls to nodes took time. */
-export const requireStillOpen = async ({ db }: Pick<Ctx, 'db'>, { id }: Approval): Promise<void> => {
+export const requireStillOpen = async ({ db }: HasDb, { id }: Approval): Promise<void> => {
   const end = await readApprovalEnd(db, id)
   if (end === null) throw notFound('approval')
   requireOpen(end)
 }
 
 /** Marks the approval as used, for lists only. A failure is logged and does not fail the request. */
-export const noteUse = async ({ db, log }: Pick<Ctx, 'db' | 'log'>, { id }: Approval): Promise<void> => {
+export const noteUse = async ({ db, log }: HasDb & HasLog, { id }: Approval): Promise<void> => {
   try {
     await noteApprovalUse(db, id)
   } catch (error) {
@@ -68,7 +72,7 @@ export const noteUse = async ({ db, log }: Pick<Ctx, 'db' | 'log'>, { id }: Appr
 
 /** Finds the approval that a request names, or null if it names none. It must be of the same wallet. */
 export const namedApproval = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: HasDb,
   of: { readonly projectId: string; readonly walletId: string; readonly id: string | undefined },
 ): Promise<ApprovalRow | null> => {
   if (of.id === undefined) return null
@@ -77,7 +81,7 @@ export const namedApproval = async (
   return found
 }
 
-const ask = async (ctx: Pick<Ctx, 'db' | 'audit'>, asking: Asking): Promise<ApprovalRow> => {
+const ask = async (ctx: HasDb & HasAudit, asking: Asking): Promise<ApprovalRow> => {
   const { projectId, walletId, actor, request, policy, required } = asking
   return ctx.db.transaction(async (tx) => {
     const { same, open } = await openApprovals(tx, { policyId: policy.id, askedBy: actor, request })
@@ -100,7 +104,7 @@ const ask = async (ctx: Pick<Ctx, 'db' | 'audit'>, asking: Asking): Promise<Appr
   })
 }
 
-type Granting = Pick<Ctx, 'db' | 'audit' | 'identity' | 'securityEvents'>
+type Granting = HasDb & HasAudit & HasIdentity & HasSecurityEvents
 
 const assertionOf = ({ passkey, clientDataJson, authenticatorData, signature }: Assertion) => ({
   credentialId: Buffer.from(passkey.credentialId).toString('base64url'),

@@ -1,13 +1,19 @@
 // Lists the approvals, each decoded and simulated by the preview as of now.
 
+import type { HasDb } from '../../db/client.ts'
 import { type ListedApproval, listApprovals } from '../../db/queries/approvals.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { previewTransactions } from '../transactions/preview.ts'
 import type { PreviewResult } from '../transactions/preview-schema.ts'
 import { previewTypedData } from '../typed-data/preview.ts'
 import type { TypedDataPreview } from '../typed-data/preview-schema.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { readRequest } from './request.ts'
 import { type ApprovalWords, approvalWords } from './words.ts'
 
@@ -34,7 +40,7 @@ const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: Listed
   return decisions.filter(({ decision }) => decision === 'approve').length >= required ? 'granted' : 'waiting'
 }
 
-type Listing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity'>
+type Listing = HasConfig & HasDb & HasChains & HasVault & HasWallets & HasClock & HasIdentity
 
 type Previews = Pick<ShownApproval, 'previews' | 'signed'>
 const NONE: Previews = { previews: null, signed: null }

@@ -2,12 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { requireUser } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { USER } from '../http/codes.ts'
 import { describedAs, pagingOf } from '../http/schema.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { beginDecision, decideApproval } from './decide.ts'
 import { listedApprovals, type ShownApproval } from './list.ts'
-import { approvalPageRoutes } from './page-routes.ts'
 import { readRequest } from './request.ts'
 import {
   Approval,
@@ -53,7 +52,7 @@ const shown = ({ row, status, previews, signed, words }: ShownApproval): Approva
 
 const { detail } = describedAs('Approvals')
 
-const apiRoutes = (ctx: Ctx, authentication: Authentication) =>
+export const approvalRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/approvals', normalize: false })
     .use(authentication)
     .get('', async ({ query, caller }) => (await listedApprovals(ctx, { caller, ...pagingOf(query) })).map(shown), {
@@ -99,7 +98,3 @@ const apiRoutes = (ctx: Ctx, authentication: Authentication) =>
         ),
       },
     )
-
-/** /approvals, and /approve for its page. */
-export const approvalRoutes = (ctx: Ctx, authentication: Authentication) =>
-  new Elysia({ normalize: false }).use(approvalPageRoutes(ctx)).use(apiRoutes(ctx, authentication))

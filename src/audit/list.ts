@@ -1,11 +1,11 @@
+import type { HasDb } from '../../db/client.ts'
 import { type AuditRecord, listAuditRows } from '../../db/queries/audit-rows.ts'
 import { findProject } from '../../db/queries/projects.ts'
-import type { WorkerCtx } from '../context.ts'
 import { noSuchProject } from '../errors.ts'
 
 /** For operators: the newest audit rows of a project, newest first. */
 export const listAudit = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: { readonly projectId: string; readonly limit: number },
 ): Promise<readonly AuditRecord[]> => {
   if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()

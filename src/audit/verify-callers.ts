@@ -1,3 +1,4 @@
+import type { HasDb } from '../../db/client.ts'
 import { allAbiItems, removedAbis } from '../../db/queries/abis.ts'
 import {
   goneCallerRows,
@@ -21,8 +22,8 @@ import {
   type RowMac,
 } from '../auth/row-macs.ts'
 import { isOwnTokenKey } from '../auth/token-key.ts'
-import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
 const ROWS_A_PAGE = 1_000
 const NOT_OURS = 'it is not as the service wrote it'
@@ -31,7 +32,7 @@ const GONE = 'the audit names it, and it is gone'
 
 export type Callers = { readonly rows: number; readonly forged: readonly ForgedRow[] }
 
-type VerifyCtx = Pick<Ctx, 'db' | 'identity'>
+type VerifyCtx = HasDb & HasIdentity
 type OfProject = { readonly projectId: string | null }
 type Keyed = Pick<CallerRow, 'id' | 'projectId'>
 

@@ -1,16 +1,16 @@
+import type { HasDb } from '../../db/client.ts'
 import { type AuditRecord, chainOf, pageOfServiceRows } from '../../db/queries/audit-rows.ts'
 import { type Secret, WORKER_ACTIONS, WORKER_EVENTS } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
 import { auditVerifier, auditVerifierWith } from '../custody/audit.ts'
 import type { Broken } from '../custody/vault.ts'
 import { retiredAuditKeys } from '../keys/retired.ts'
-import { AUDIT_PURPOSE, type Sealer } from '../platform/sealing/sealer.ts'
+import { AUDIT_PURPOSE, type HasIdentity, type HasSealer, type Sealer } from '../platform/sealing/sealer.ts'
 
 const ROWS_A_PAGE = 1_000
 
 export type ServiceRows = { readonly rows: number; readonly broken: readonly Broken[] }
 
-type VerifyCtx = Pick<Ctx, 'db' | 'sealer' | 'identity'>
+type VerifyCtx = HasDb & HasSealer & HasIdentity
 
 /** By the present key, or by an earlier one for rows of its time. Nothing but the chains verifies rows of a lost key. */
 const verifierOf = async (

@@ -1,10 +1,11 @@
 // What `audit verify` and the console check, and how they say it.
 
 import { catalogueDifferences, type Difference } from '../../db/catalogue.ts'
+import type { HasDb } from '../../db/client.ts'
 import type { Broken, NotedHead, OperatorVault, Verification } from '../custody/vault.ts'
 import type { CustodyRows, ForgedRow } from '../custody/verify-rows.ts'
-import type { IdentityCtx, ReadingCtx } from '../environment/contexts.ts'
 import { sentenceOf } from '../environment/failure.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
 import { type ArchiveCheck, verifyArchive } from './archive.ts'
 import { type Callers, verifyCallers } from './verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'
@@ -42,7 +43,7 @@ export const isIntact = (verified: Verified): boolean => {
 /** What a process has to check with. What is null is not checked. */
 export type Held = {
   /** The two secrets that a vault does not have. */
-  readonly keys: Pick<IdentityCtx, 'sealer' | 'identity'> | null
+  readonly keys: (HasSealer & HasIdentity) | null
   readonly vault: OperatorVault | null
   /** Whether its login may read the rows that admit somebody. */
   readonly readsCallers: boolean
@@ -61,7 +62,7 @@ const checkArchive = async (vault: OperatorVault, input: Parameters<typeof verif
  * @param input.onRows called with the number of rows so far: of the chains, and of those that no vault writes.
  */
 export const verifyAll = async (
-  { db }: Pick<ReadingCtx, 'db'>,
+  { db }: HasDb,
   { keys, vault, readsCallers }: Held,
   input: {
     readonly chain: string | null

@@ -59,7 +59,9 @@ type VerifiedToken = {
   readonly expiresAtMs: number
 }
 
-export type AccessTokens = ReturnType<typeof createAccessTokens>
+type AccessTokens = ReturnType<typeof createAccessTokens>
+
+export type HasTokens = { readonly tokens: AccessTokens }
 
 type KeysCtx = {
   readonly db: Db

@@ -1,14 +1,21 @@
 import { LRUCache } from 'lru-cache'
+import type { HasDb } from '../../db/client.ts'
 import { endedName, readUnlessEnded } from '../../db/deciding-rows.ts'
 import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../db/queries/api-keys.ts'
 import type { Project } from '../../db/queries/projects.ts'
 import { findLiveSessions } from '../../db/queries/sessions.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
 import { addressOf } from '../http/peer.ts'
 import { UUID } from '../http/text.ts'
+import type { HasIssuers } from '../issuers/admit.ts'
 import { TOKEN_CHECKS } from '../issuers/token-check.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { createBatcher } from '../queue.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasTokens } from './access-token.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
 import { projectNamedBy, tokenSourceNamedBy } from './caller-headers.ts'
@@ -21,7 +28,7 @@ const BEARER_CHARACTERS_MAX = 16_384
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'issuers' | 'config' | 'identity' | 'securityEvents'>
+type AuthenticateCtx = HasDb & HasClock & HasLog & HasTokens & HasIssuers & HasConfig & HasIdentity & HasSecurityEvents
 
 /** Rows that a process remembers to have admitted. */
 const ADMITTED_MAX = 100_000
@@ -37,7 +44,7 @@ type Lookup<Row> = {
  * Looks up keys or sessions that are requested at the same time in one query. What was admitted and is not there any more has ended for
  * good: if the database shows it later, somebody has put it back, and it is not admitted.
  */
-const batchedLookup = <Row extends { readonly id: string }>({ db }: Pick<Ctx, 'db'>, lookup: Lookup<Row>) => {
+const batchedLookup = <Row extends { readonly id: string }>({ db }: HasDb, lookup: Lookup<Row>) => {
   const { table, find, idOf, isOurs: isAdmitted } = lookup
   const admitted = new LRUCache<string, string>({ max: ADMITTED_MAX })
   const hasEnded = ({ id }: Row): boolean => db.ended.has(endedName(table, [id]))
@@ -147,7 +154,7 @@ export const bearerOf = (headers: Headers): string => {
 
 /** @throws project_unknown, also if somebody else than the service wrote its settings. */
 export const requireProject = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  ctx: HasDb & HasIdentity & HasSecurityEvents,
   projectId: string,
 ): Promise<Project> => {
   const project = await findOwnProject(ctx, projectId)

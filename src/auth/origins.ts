@@ -1,12 +1,13 @@
 // CORS. A preflight names no project, so it succeeds if any project allows the origin. The request itself must come from
 // an origin of its own project. We never allow browser credentials: tokens travel in headers.
 
+import type { HasDb } from '../../db/client.ts'
 import { isOriginAllowedByAny, type Project } from '../../db/queries/projects.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { CALLER_HEADERS } from './caller-headers.ts'
 
-type OriginCtx = Pick<Ctx, 'db' | 'config'>
+type OriginCtx = HasDb & HasConfig
 
 const ALLOWED_HEADERS = [
   'Authorization',

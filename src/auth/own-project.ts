@@ -1,8 +1,10 @@
+import type { HasDb } from '../../db/client.ts'
 import { findProject, type Project } from '../../db/queries/projects.ts'
-import type { Ctx } from '../context.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { isOurs, projectMac } from './row-macs.ts'
 
-type ProjectCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
+type ProjectCtx = HasDb & HasIdentity & HasSecurityEvents
 
 /**
  * A project whose settings decide something: which pages may call, and who may log in there.

@@ -1,10 +1,18 @@
 import { Elysia } from 'elysia'
+import type { HasDb } from '../../db/client.ts'
 import type { Project } from '../../db/queries/projects.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { readFileBody, readJsonBody } from '../http/body.ts'
 import { bodyLimitOf, FILE_BODIES } from '../http/limits.ts'
 import { type Client, clientOf, subnetOf } from '../http/peer.ts'
 import { byteRate, type Rate, requestRate } from '../http/rate.ts'
+import type { HasIssuers } from '../issuers/admit.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasRequests } from '../tracing/requests.ts'
+import type { HasTokens } from './access-token.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
@@ -18,7 +26,7 @@ export const admission = <Who extends { readonly projectId: string }>(input: {
   readonly name: string
   readonly admit: (incoming: Incoming) => Promise<Who>
   readonly bytes: Rate
-  readonly requests: Ctx['requests']
+  readonly requests: HasRequests['requests']
   /** For whom the bytes of the body count. */
   readonly spendersOf: (caller: Who) => readonly string[]
 }) => {
@@ -43,10 +51,15 @@ export const admission = <Who extends { readonly projectId: string }>(input: {
     .derive({ as: 'scoped' }, async (context) => ({ caller: context.caller ?? (await admit(context)) }))
 }
 
-type AuthCtx = Pick<
-  Ctx,
-  'db' | 'now' | 'log' | 'config' | 'tokens' | 'issuers' | 'identity' | 'securityEvents' | 'requests'
->
+type AuthCtx = HasDb &
+  HasClock &
+  HasLog &
+  HasConfig &
+  HasTokens &
+  HasIssuers &
+  HasIdentity &
+  HasSecurityEvents &
+  HasRequests
 
 const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 

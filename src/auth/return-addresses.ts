@@ -5,7 +5,7 @@
 // (RFC 8252 §7.3).
 
 import type { Project } from '../../db/queries/projects.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { isOwnOrigin } from './origins.ts'
 
@@ -52,7 +52,7 @@ const IN_THE_LIST =
 
 /** On testnet a project may have none: then any page of its origins will do. */
 const withoutList = (
-  { config }: Pick<Ctx, 'config'>,
+  { config }: HasConfig,
   { project, url }: { readonly project: Pick<Project, 'id' | 'allowedOrigins'>; readonly url: URL | null },
 ): URL => {
   if (config.environment === 'mainnet') {
@@ -71,7 +71,7 @@ const withoutList = (
  * @throws invalid_input with a sentence for the app's developer.
  */
 export const readReturnAddress = (
-  ctx: Pick<Ctx, 'config'>,
+  ctx: HasConfig,
   project: Pick<Project, 'id' | 'allowedOrigins' | 'returnAddresses'>,
   text: string,
 ): string => {

@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
 import { describedAs } from '../http/schema.ts'
-import { JWKS_MAX_AGE_SECONDS } from './access-token.ts'
+import { type HasTokens, JWKS_MAX_AGE_SECONDS } from './access-token.ts'
 
 const JwkSet = Type.Object(
   { keys: Type.Array(Type.Record(Type.String(), Type.String())) },
@@ -29,7 +28,7 @@ const JwkSet = Type.Object(
 const { detail, withHeaders } = describedAs('Users')
 
 /** Publishes the public keys of access tokens. */
-export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
+export const tokenKeyRoutes = (ctx: HasTokens) =>
   new Elysia({ normalize: false }).get(
     '/.well-known/jwks.json',
     async ({ set }) => {

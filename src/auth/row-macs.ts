@@ -6,6 +6,7 @@
 // passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them without a
 // copy of the row from before.
 
+import type { HasDb } from '../../db/client.ts'
 import { endedName } from '../../db/deciding-rows.ts'
 import type { AbiItemFacts } from '../../db/queries/abis.ts'
 import type { ApiKeyFacts } from '../../db/queries/api-keys.ts'
@@ -21,8 +22,9 @@ import type { SessionFacts } from '../../db/queries/sessions.ts'
 import type { UserIdentity } from '../../db/queries/users.ts'
 import type { WalletFacts } from '../../db/queries/wallets.ts'
 import type { AbiInput } from '../../db/schema.ts'
-import type { Ctx } from '../context.ts'
+import type { HasClock } from '../platform/clock.ts'
 import type { Sealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
 export type RowMac<Row> = {
   /** The table of the rows. */
@@ -135,7 +137,7 @@ export const operatorTokenMac = rowMac<OperatorTokenFacts>('operator_tokens', (r
   return [row.operatorName, row.kind, row.hash, timeOf(row.expiresAt)]
 })
 
-type ReportCtx = Pick<Ctx, 'securityEvents'>
+type ReportCtx = HasSecurityEvents
 
 /** Reports a row that was not written by the service, as a security event. */
 export const reportForged = (
@@ -147,7 +149,7 @@ export const reportForged = (
 }
 
 /** Whether a row that admits somebody is over by this process's clock. The queries judge it by the database's clock: either is enough. */
-export const isOver = ({ now }: Pick<Ctx, 'now'>, { expiresAt }: { readonly expiresAt: Date | null }): boolean =>
+export const isOver = ({ now }: HasClock, { expiresAt }: { readonly expiresAt: Date | null }): boolean =>
   expiresAt !== null && expiresAt <= now()
 
 /**
@@ -155,7 +157,7 @@ export const isOver = ({ now }: Pick<Ctx, 'now'>, { expiresAt }: { readonly expi
  * caller treats the row as absent.
  */
 export const isOurs = <Row>(
-  ctx: ReportCtx & { readonly db: Pick<Ctx['db'], 'ended'> },
+  ctx: ReportCtx & { readonly db: Pick<HasDb['db'], 'ended'> },
   mac: RowMac<Row>,
   row: Row & { readonly id: string; readonly projectId: string; readonly mac: Uint8Array | null },
 ): boolean => {

@@ -1,6 +1,6 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { findJob, type JobFilter, type JobOverview, listJobs, retryJobs } from '../../db/queries/overview.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
 
 /** The most jobs that one run retries. */
@@ -10,7 +10,7 @@ const RUNS = 'A worker is running this job. If that worker died, another one tak
 
 /** @returns the jobs that will run again. It skips a job that a worker has taken in the meantime. */
 const retry = async (
-  ctx: Pick<Ctx, 'audit'>,
+  ctx: HasAudit,
   tx: Tx,
   { jobs, actor }: { readonly jobs: readonly JobOverview[]; readonly actor: string },
 ): Promise<readonly JobOverview[]> => {
@@ -28,7 +28,7 @@ const retry = async (
 
 /** Makes a job run now, as if it had never failed. @throws not_found, busy if a worker is running it. */
 export const retryJob = (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
+  ctx: HasDb & HasAudit,
   { id, actor }: { readonly id: bigint; readonly actor: string },
 ): Promise<JobOverview> =>
   ctx.db.transaction(async (tx) => {
@@ -41,7 +41,7 @@ export const retryJob = (
 
 /** Makes failed jobs run now, at most 1,000. */
 export const retryFailedJobs = (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
+  ctx: HasDb & HasAudit,
   { actor, ...filter }: Pick<JobFilter, 'task'> & { readonly actor: string },
 ): Promise<readonly JobOverview[]> =>
   ctx.db.transaction(async (tx) =>

@@ -1,6 +1,7 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { type BlockPoint, forgetBlocksAbove, moveCursor, rememberBlocks } from '../../db/queries/cursors.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasLog } from '../security/log.ts'
 import type { StepResult } from './follow.ts'
 import { type Fork, finalNumberOf, findFork, type Step } from './fork.ts'
 
@@ -12,7 +13,7 @@ class Overtaken extends Error {}
  * @returns false if another process has moved the cursor meanwhile: then nothing is written.
  */
 export const move = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: Pick<Step, 'chain' | 'follower'> & {
     readonly from: BlockPoint
     readonly to: BlockPoint
@@ -38,7 +39,7 @@ export const move = async (
  * @returns as `move`.
  */
 export const advance = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: Step & { readonly blocks: readonly BlockPoint[]; readonly write: (tx: Tx) => Promise<void> },
 ): Promise<boolean> => {
   const { chain, head, follower, cursor, blocks, write } = input
@@ -64,7 +65,7 @@ export const advance = async (
  * @param input.undo returns the number of changed rows, for the log.
  */
 export const rewind = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
+  ctx: HasDb & HasLog & HasMetrics,
   input: Step & { readonly undo: (tx: Tx, fork: Fork) => Promise<number> },
 ): Promise<StepResult> => {
   const { chain, follower, cursor } = input

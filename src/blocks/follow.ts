@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Nodes } from '../chains/nodes.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasLog } from '../security/log.ts'
 
 /** `advanced`: step again at once. `caught_up`: wait first. `overtaken`: another process follows too, so stop. */
 export type StepResult = 'advanced' | 'caught_up' | 'overtaken'
@@ -15,7 +15,7 @@ const MAX_BACKOFF_MS = 10_000
  * @returns whether to start the follower again: not if another process has overtaken it.
  */
 export const follow = async (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   input: {
     /** For the log. */
     readonly what: string

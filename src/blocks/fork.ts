@@ -1,7 +1,8 @@
+import type { HasDb } from '../../db/client.ts'
 import { type BlockPoint, type Follower, listSeenBlocks } from '../../db/queries/cursors.ts'
 import type { BlockRef, Chain, Head } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { HasLog } from '../security/log.ts'
 
 export type { Head } from '../chains/chain.ts'
 
@@ -34,7 +35,7 @@ export type Fork = BlockPoint & { readonly isBelowFinal: boolean }
  * @returns null if the node is only behind: its newest block is one of those seen, or older than all of them.
  */
 export const findFork = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  ctx: HasDb & HasLog,
   { chain, head: { latest }, follower, cursor }: Step,
 ): Promise<Fork | null> => {
   const seen = await listSeenBlocks(ctx.db, follower)

@@ -24,6 +24,8 @@ export type Chains = {
   readonly known: readonly NodelessChain[]
 }
 
+export type HasChains = { readonly chains: Chains }
+
 /** The nodes of a network, as its operator configured them. */
 export type NodeInput = NodesInput & Pick<SubstrateChainInput, 'metadataPins'>
 

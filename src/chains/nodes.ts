@@ -1,5 +1,6 @@
 // The nodes behind a network.
 
+import type { NodeTrouble } from '../../db/words.ts'
 import type { Head } from './blocks.ts'
 import type { Delivery } from './delivery.ts'
 import type { NextBlockInput } from './node/new-heads.ts'
@@ -12,9 +13,6 @@ import type { Submission } from './submission.ts'
  */
 export const NODE_STATES = ['up', 'behind', 'stalled', 'slow', 'failing', 'wrong_chain', 'resting', 'down'] as const
 export type NodeState = (typeof NODE_STATES)[number]
-
-/** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
-export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'
 
 export type NodeView = {
   /** Its position and host: `1 (node.example.com)`. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { OperatorVault } from '../custody/vault.ts'
-import type { ReadingCtx } from '../environment/contexts.ts'
 import { openVaultsAsOperator, operatorSocketsOf } from '../environment/vaults.ts'
+import type { ReadingCtx } from '../operators/ctx.ts'
 import { journalsElsewhere } from '../restore/journals.ts'
 import { instant, uuid } from './arguments.ts'
 import { counted, rowAsJson } from './operator.ts'

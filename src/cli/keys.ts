@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import type { HasDb } from '../../db/client.ts'
 import { listVaultProcesses } from '../../db/queries/vault-processes.ts'
-import type { OperatorCtx } from '../context.ts'
-import type { Progress } from '../custody/vault.ts'
+import type { HasOperatorVault, Progress } from '../custody/vault.ts'
 import { listProjects } from '../projects/projects.ts'
 import { uuid } from './arguments.ts'
 import { counted, OPERATOR, usageError } from './operator.ts'
@@ -14,7 +14,7 @@ const noteProgress =
     note(`${what}: ${done} of ${total}`)
 
 /** Says which vault processes run, and which of them lack the next root key. */
-const noteProcesses = async ({ note }: Shell, { db, vault }: Pick<OperatorCtx, 'db' | 'vault'>): Promise<void> => {
+const noteProcesses = async ({ note }: Shell, { db, vault }: HasDb & HasOperatorVault): Promise<void> => {
   const next = (await vault.status()).rootKeyIds.at(-1) ?? ''
   const running = await listVaultProcesses(db)
   const lacking = running.filter(({ rootKeyIds }) => !rootKeyIds.includes(next))
@@ -47,7 +47,7 @@ const rotateRoot =
 /** @returns how many rows could not be decrypted. */
 const rotateOne = async (
   shell: Shell,
-  ctx: Pick<OperatorCtx, 'vault'>,
+  ctx: HasOperatorVault,
   input: { readonly projectId: string; readonly resume: boolean },
 ): Promise<number> => {
   const { projectId } = input

@@ -3,9 +3,10 @@
 
 import { createInterface } from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
-import { type Config, readConfig } from '../config.ts'
-import type { Process, ReadingCtx } from '../environment/contexts.ts'
+import { type Config, type Process, readConfig } from '../config.ts'
+import type { HasOperatorVault, HasVault } from '../custody/vault.ts'
 import type { Variables } from '../environment/variables.ts'
+import type { AskingCtx, AuditingCtx, OperatorCtx, ReadingCtx } from '../operators/ctx.ts'
 import { readSecrets } from './secrets.ts'
 
 export type Surroundings = {
@@ -18,16 +19,38 @@ export type Surroundings = {
 
 type Create<Of> = (input: Process) => Promise<Of>
 
-/** Loaded late, as help texts need neither, and most commands only the first, which is loaded in a fifth of the time. */
-const contexts = () => import('../environment/contexts.ts')
-const largeContexts = () => import('../context.ts')
+type Load<Of> = () => Promise<Create<Of>>
+
+/** Who creates a command's context, by what the command needs. Each is loaded late: help texts need none, and most commands a small one. */
+export type Contexts = {
+  /** For a command that only reads the database, and needs no key. */
+  readonly reading: Load<ReadingCtx>
+  /** For a command that asks nodes, and needs no key. */
+  readonly asking: Load<AskingCtx>
+  /** For a command that looks at what may not work, so it begins without a check. */
+  readonly examined: Load<AskingCtx>
+  /** For a command that needs SERVICE_KEY and IDENTITY_KEY, and the networks. */
+  readonly askingIdentity: Load<AskingCtx & AuditingCtx>
+  /** For a command that needs SERVICE_KEY and IDENTITY_KEY, with which its audit rows are authenticated. */
+  readonly identity: Load<AuditingCtx>
+  /** For a command that asks the vault what an API may ask, and reads the database. */
+  readonly apiVault: Load<ReadingCtx & HasVault>
+  /** The same, and it asks nodes. */
+  readonly askingVault: Load<AskingCtx & HasVault>
+  /** For a command that asks the vault, and reads the database. */
+  readonly vault: Load<ReadingCtx & HasOperatorVault>
+  /** For a command with keys of which the identity key is not the database's, and the vault. */
+  readonly lostKey: Load<AuditingCtx & HasOperatorVault>
+  /** For a command that does what an API does, and asks the vault as an operator. */
+  readonly operator: Load<OperatorCtx>
+}
 
 /** A command does little at once, and runs beside APIs and workers that need their connections. */
 const POOL_SIZE = 2
 
 /** Runs a command in a context, and always closes its connections. */
 const runIn =
-  <Of extends ReadingCtx>(variables: Variables, load: () => Promise<Create<Of>>) =>
+  <Of extends ReadingCtx>(variables: Variables, load: Load<Of>) =>
   async (command: (ctx: Of) => Promise<void>, config: Config = readConfig(variables)): Promise<void> => {
     const create = await load()
     const quiet = { ...config, databaseMaxConnections: POOL_SIZE, logLevel: 'silent' } as const
@@ -55,7 +78,7 @@ const confirm = async ({ stdin, stderr }: Surroundings, question: string): Promi
 
 export type Shell = ReturnType<typeof createShell>
 
-export const createShell = (surroundings: Surroundings) => {
+export const createShell = (surroundings: Surroundings, contexts: Contexts) => {
   const { variables, stdin, stdout, stderr } = surroundings
   const print = (text: string): void => {
     stdout.write(`${text}\n`)
@@ -77,25 +100,15 @@ export const createShell = (surroundings: Surroundings) => {
     isTerminal: stdin.isTTY === true,
     confirmed: (question: string): Promise<boolean> => confirm(surroundings, question),
     readSecrets: (prompts: readonly string[]): Promise<readonly string[]> => readSecrets(surroundings, prompts),
-    /** Runs a command that only reads the database, and needs no key. */
-    withReadingCtx: runIn(variables, async () => (await contexts()).createReadingCtx),
-    /** Runs a command that asks nodes, and needs no key. */
-    withAskingCtx: runIn(variables, async () => (await largeContexts()).createAskingCtx),
-    /** Runs a command that looks at what may not work, so it begins without a check. */
-    withExaminedCtx: runIn(variables, async () => (await largeContexts()).createExaminedCtx),
-    /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, and the networks. */
-    withAskingIdentityCtx: runIn(variables, async () => (await largeContexts()).createAskingIdentityCtx),
-    /** Runs a command that needs SERVICE_KEY and IDENTITY_KEY, with which its audit rows are authenticated. */
-    withIdentityCtx: runIn(variables, async () => (await contexts()).createIdentityCtx),
-    /** Runs a command that asks the vault what an API may ask, and reads the database. */
-    withApiVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createApiVaultCtx),
-    /** The same, and it asks nodes. */
-    withAskingVault: runIn(variables, async () => (await largeContexts()).createAskingVaultCtx),
-    /** Runs a command that asks the vault, and reads the database. */
-    withVault: runIn(variables, async () => (await import('../environment/vaults.ts')).createVaultCtx),
-    /** Runs a command with keys of which the identity key is not the database's, and the vault. */
-    withLostKey: runIn(variables, async () => (await import('../environment/vaults.ts')).createLostKeyCtx),
-    /** Runs a command with the full context of an operator, which asks the vault too. */
-    withOperatorCtx: runIn(variables, async () => (await largeContexts()).createOperatorCtx),
+    withReadingCtx: runIn(variables, contexts.reading),
+    withAskingCtx: runIn(variables, contexts.asking),
+    withExaminedCtx: runIn(variables, contexts.examined),
+    withAskingIdentityCtx: runIn(variables, contexts.askingIdentity),
+    withIdentityCtx: runIn(variables, contexts.identity),
+    withApiVault: runIn(variables, contexts.apiVault),
+    withAskingVault: runIn(variables, contexts.askingVault),
+    withVault: runIn(variables, contexts.vault),
+    withLostKey: runIn(variables, contexts.lostKey),
+    withOperatorCtx: runIn(variables, contexts.operator),
   }
 }

@@ -1,10 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander'
+import type { HasDb } from '../../db/client.ts'
 import { listTransactions, type TransactionOverview } from '../../db/queries/overview.ts'
 import { type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 import { displayGwei } from '../chains/amount.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
-import type { WorkerCtx } from '../context.ts'
 import { UUID } from '../http/text.ts'
 import { coinAmount } from '../tokens/token.ts'
 import {
@@ -64,7 +64,7 @@ const list =
 
 type Listed = Omit<ListOptions, 'signer'> & { readonly signerAddress?: string }
 
-const printList = async ({ print, printJson }: Shell, { db }: Pick<WorkerCtx, 'db'>, input: Listed): Promise<void> => {
+const printList = async ({ print, printJson }: Shell, { db }: HasDb, input: Listed): Promise<void> => {
   const { json, status: statuses, project: projectId, ...filter } = input
   const rows = await listTransactions(db, { ...filter, statuses, ...(projectId === undefined ? {} : { projectId }) })
   if (json) return printJson(rows.map(rowAsJson))

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
+import type { HasDb } from '../../db/client.ts'
 import { EVENT_TYPES, type EventType, WEBHOOK_ORDERS, type WebhookOrder } from '../../db/words.ts'
-import type { IdentityCtx } from '../environment/contexts.ts'
 import { removeEndpoint, rotateSecret, switchEndpoint } from '../webhooks/change.ts'
 import { createEndpoint } from '../webhooks/create.ts'
 import { failureInWords } from '../webhooks/failure-words.ts'
@@ -13,7 +13,7 @@ import type { Shell } from './shell.ts'
 const DAY_SECONDS = 86_400
 const EVENT_ID_MAX = 999_999_999
 
-const named = async (ctx: Pick<IdentityCtx, 'db'>, id: string) => ({ ...(await nameWebhook(ctx, id)), actor: OPERATOR })
+const named = async (ctx: HasDb, id: string) => ({ ...(await nameWebhook(ctx, id)), actor: OPERATOR })
 
 const list =
   ({ print, printJson, withReadingCtx }: Shell) =>

@@ -1,5 +1,6 @@
 import { Value } from '@sinclair/typebox/value'
-import type { Ctx } from '../context.ts'
+import type { HasDb } from '../../db/client.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
 import { mistakeIn } from '../http/failure.ts'
 import { parseJsonText } from '../http/json-text.ts'
@@ -44,7 +45,7 @@ const aboutParameter = (error: unknown): never => {
 }
 
 /** Parses the app's request, and checks everything that `POST /policies` checks and that needs no user. */
-const readProposal = async (ctx: Pick<Ctx, 'db' | 'chains'>, text: string): Promise<ProposedPolicyBody> => {
+const readProposal = async (ctx: HasDb & HasChains, text: string): Promise<ProposedPolicyBody> => {
   if (text.length > PROPOSAL_MAX || !BASE64URL.test(text)) {
     return refuse(`It must be JSON as base64url without padding, of at most ${PROPOSAL_MAX} characters.`)
   }

@@ -4,9 +4,9 @@
 import { access, constants } from 'node:fs/promises'
 import { type Held, isIntact, linesOf, type Needs, verifyAll } from '../audit/verify.ts'
 import { isByTls, operatorSocketOf } from '../custody/remote-vault.ts'
-import type { IdentityCtx } from '../environment/contexts.ts'
 import { sentenceOf } from '../environment/failure.ts'
 import { openVaultsAsOperator } from '../environment/vaults.ts'
+import type { AuditingCtx } from '../operators/ctx.ts'
 import type { Log } from '../security/log.ts'
 
 export type AuditCheck =
@@ -33,7 +33,7 @@ const isOpen = async (sockets: readonly string[]): Promise<boolean> => {
   return open.some(({ status }) => status === 'fulfilled')
 }
 
-export const createAuditCheck = (ctx: IdentityCtx & { readonly log: Log }) => {
+export const createAuditCheck = (ctx: AuditingCtx & { readonly log: Log }) => {
   let last: AuditCheck | null = null
 
   const verify = async (begun: { readonly by: string; readonly since: Date }): Promise<AuditCheck> => {

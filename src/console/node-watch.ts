@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../db/words.ts'
 import type { NodeView } from '../chains/chain.ts'
-import type { AskingCtx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { atMostEvery } from '../environment/at-most-every.ts'
 
 export type WatchedNode = NodeView & { readonly network: Network }
@@ -9,7 +9,7 @@ export type WatchedNode = NodeView & { readonly network: Network }
 const LOOK_INTERVAL_MS = 2_000
 
 /** Asks the nodes while somebody reads pages. A page waits only as long as it says, and shows what was heard last. */
-export const createNodeWatch = ({ chains }: Pick<AskingCtx, 'chains'>) => {
+export const createNodeWatch = ({ chains }: HasChains) => {
   // It does not reject for a node that does not answer.
   const look = atMostEvery(LOOK_INTERVAL_MS, () => Promise.all(chains.all.map(({ lookAtNodes }) => lookAtNodes())))
 

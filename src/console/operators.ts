@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import {
   deleteOperator,
   insertToken,
@@ -9,9 +10,9 @@ import {
 import { readPresent } from '../../db/queries/present.ts'
 import type { OperatorRole } from '../../db/words.ts'
 import { operatorMac, operatorTokenMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
-import type { IdentityCtx } from '../environment/contexts.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { hashOf } from './token.ts'
 
 export const LINK_MINUTES = 10
@@ -24,7 +25,7 @@ const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,30}[a-z0-9])?$/
  * @returns the link's secret, which is stored nowhere.
  */
 export const inviteOperator = async (
-  ctx: Pick<IdentityCtx, 'db' | 'identity' | 'audit'>,
+  ctx: HasDb & HasIdentity & HasAudit,
   { name, role, actor }: { readonly name: string; readonly role: OperatorRole; readonly actor: string },
 ): Promise<string> => {
   if (!NAME.test(name)) {
@@ -44,7 +45,7 @@ export const inviteOperator = async (
 
 /** Removes an operator, with their passkeys, sessions and links. */
 export const removeOperator = (
-  ctx: Pick<IdentityCtx, 'db' | 'audit'>,
+  ctx: HasDb & HasAudit,
   { name, actor }: { readonly name: string; readonly actor: string },
 ): Promise<void> =>
   ctx.db.transaction(async (tx) => {
@@ -53,4 +54,4 @@ export const removeOperator = (
   })
 
 /** By name. */
-export const allOperators = ({ db }: Pick<Ctx, 'db'>): Promise<readonly ListedOperator[]> => listOperators(db)
+export const allOperators = ({ db }: HasDb): Promise<readonly ListedOperator[]> => listOperators(db)

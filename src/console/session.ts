@@ -11,7 +11,8 @@ import { readPresent } from '../../db/queries/present.ts'
 import type { OperatorTokenKind } from '../../db/words.ts'
 import { isOver, operatorMac, operatorTokenMac, reportForged } from '../auth/row-macs.ts'
 import { AppError } from '../errors.ts'
-import type { ConsoleCtx, OperatingCtx } from './context.ts'
+import type { OperatingCtx } from '../operators/ctx.ts'
+import type { ConsoleCtx } from './context.ts'
 import { hashOf, isSecret } from './token.ts'
 
 const HOURS = 12

@@ -1,13 +1,14 @@
 import type { UserCaller } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { notFound } from '../errors.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 
 /** If some of them were forged, another one is found. */
 const LOOKED_AT_MAX = 10
 
 /** One of the user's wallets that their own PIN opens. What opens it opens all others of the user. */
 export const ownWallet = async (
-  ctx: Pick<Ctx, 'wallets' | 'chains'>,
+  ctx: HasWallets & HasChains,
   { projectId, userId: ownerId }: Pick<UserCaller, 'projectId' | 'userId'>,
 ) => {
   const networks = ctx.chains.known.map(({ network }) => network)

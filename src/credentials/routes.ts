@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
+import type { ApiCtx } from '../api/ctx.ts'
 import { requireUser } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { openLogin } from '../login/open.ts'
 import { refusedPage } from '../login/page.ts'
@@ -32,7 +32,7 @@ const pageRoute = (ctx: Parameters<typeof openLogin>[0]) =>
   )
 
 /** /credentials: a user sees and changes what opens their wallets. The page asks `wallet` which wallet its calls name. */
-export const credentialRoutes = (ctx: Ctx, authentication: Authentication) =>
+export const credentialRoutes = (ctx: ApiCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/credentials', normalize: false })
     .use(pageRoute(ctx))
     .use(new Elysia().use(authentication).get('/wallet', ({ caller }) => ownWallet(ctx, requireUser(caller)), hidden))

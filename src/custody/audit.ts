@@ -20,7 +20,6 @@ import {
 import { encodeFields } from '../platform/sealing/bytes.ts'
 import { AUDIT_PURPOSE, type Derived, type Sealer, type Verifier } from '../platform/sealing/sealer.ts'
 import { createBatcher } from '../queue.ts'
-import type { DeploymentKey } from './root/deployment-key.ts'
 import { part } from './timings.ts'
 
 const ROWS_A_COMMIT_MAX = 500
@@ -48,6 +47,11 @@ export type Audit<Action extends AuditAction = CustodyAction> = {
   /** Writes rows by the statement that also has their effect, unless it writes nothing. @returns what `write` returns */
   commitBy(write: (rows: readonly AuditRow[]) => Promise<boolean>, acts: readonly AuditAct<Action>[]): Promise<boolean>
 }
+
+/** For an API's actions that use no wallet's key. */
+export type HasAudit = { readonly audit: Audit<ApiAction> }
+
+export type HasWorkerAudit = { readonly audit: Audit<WorkerAction> }
 
 /** Whether a vault writes rows of this action. */
 export const isCustodys = (action: AuditAction): action is CustodyAction =>
@@ -125,7 +129,7 @@ const createAudit = <Action extends AuditAction>(
 }
 
 /** The audit of a vault. */
-export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: DeploymentKey }): Audit =>
+export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: Derived }): Audit =>
   createAudit({ ...parts, secret: parts.deploymentKey })
 
 /** The audit of APIs and the command line. */

@@ -15,6 +15,7 @@ import {
 } from '../../db/queries/custody/deployment.ts'
 import { readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
 import type { Environment } from '../../db/words.ts'
+import type { Config } from '../config.ts'
 import { NotReadyYet } from '../errors.ts'
 import type { Sealer } from '../platform/sealing/sealer.ts'
 
@@ -23,6 +24,14 @@ export type Deployment = {
   readonly environment: Environment
   readonly networks: readonly NetworkBinding[]
 }
+
+/** The networks of this process that the database is bound to, with or without a node. */
+export const bindingsOf = ({ networks }: Pick<Config, 'networks'>) =>
+  networks.map((row) => ({
+    name: row.network,
+    family: row.family,
+    chainId: 'chainId' in row ? row.chainId : null,
+  }))
 
 type OfOthers = Deployment & {
   readonly sealer: Sealer

@@ -269,5 +269,9 @@ export const createVault = (settings: CustodySettings) => {
 /** The methods for an operator. */
 export type OperatorVault = Omit<ReturnType<typeof createVault>, 'flushRefusals' | 'lookAtCatalogue'>
 
+export type HasOperatorVault = { readonly vault: OperatorVault }
+
 /** The methods for an API. */
 export type Vault = Omit<OperatorVault, keyof typeof OPERATOR_METHODS>
+
+export type HasVault = { readonly vault: Vault }

@@ -1,8 +1,8 @@
 // Checks an installation as its processes find it: `cli doctor`, and a page of the console. It changes nothing.
 
+import type { HasDb } from '../../db/client.ts'
 import type { Chains } from '../chains/chains.ts'
-import type { Config } from '../config.ts'
-import type { ReadingCtx } from '../environment/contexts.ts'
+import type { Config, HasConfig } from '../config.ts'
 import { sentenceOf } from '../environment/failure.ts'
 import { isPrivate } from '../environment/hosts.ts'
 import type { Mailer } from '../mail/mailer.ts'
@@ -13,7 +13,8 @@ import { checkCertificates, checkJournals, checkKeys, checkVaults } from './keys
 import { checkNodes, checkWorkers } from './nodes.ts'
 import { checkReturnAddresses } from './return-addresses.ts'
 
-export type Examined = Pick<ReadingCtx, 'config' | 'db'> &
+export type Examined = HasConfig &
+  HasDb &
   Pick<Checked, 'role'> & {
     readonly chains: Chains
     readonly mailer: Mailer | null

@@ -1,11 +1,12 @@
+import type { HasDb } from '../../db/client.ts'
 import { readConnections } from '../../db/queries/connections.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasLog } from '../security/log.ts'
 
 /**
  * Logs how many connections to the database this process may take, and warns if PostgreSQL has fewer.
  * @param most of all pools of the process together.
  */
-export const logConnections = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, most: number): Promise<void> => {
+export const logConnections = async (ctx: HasDb & HasLog, most: number): Promise<void> => {
   const { usable, free } = await readConnections(ctx.db)
   const facts = { most, usable, free }
   if (most <= free) return ctx.log.info(facts, 'connections to the database that this process may take')

@@ -1,5 +1,7 @@
 // Reaching the vaults from another process.
 
+import type { HasClose } from '../../db/client.ts'
+import type { Process } from '../config.ts'
 import {
   type ConnectOptions,
   connectOperatorVault,
@@ -11,7 +13,6 @@ import {
 import type { OperatorVault, Vault } from '../custody/vault.ts'
 import { unreachable } from '../errors.ts'
 import { createLog } from '../security/log.ts'
-import { createLostIdentityCtx, createReadingCtx, type IdentityCtx, type Process, type ReadingCtx } from './contexts.ts'
 
 /** @param input.measure runs each call, to trace it. */
 type Reaching = Process & Pick<ConnectOptions, 'measure'>
@@ -66,13 +67,13 @@ export const openVaultsAsOperator = (input: Reaching): Remote<OperatorVault> => 
 }
 
 /** Adds the vault to a context, which then closes both. */
-export const withVault = async <AnyVault, Base extends ReadingCtx>(
+export const withVault = async <AnyVault, Base extends HasClose>(
   vault: Remote<AnyVault>,
   create: () => Promise<Base>,
 ): Promise<Base & { readonly vault: AnyVault }> => {
   try {
     const base = await create()
-    const close: ReadingCtx['close'] = async (options) => {
+    const close: HasClose['close'] = async (options) => {
       vault.close()
       await base.close(options)
     }
@@ -82,15 +83,3 @@ export const withVault = async <AnyVault, Base extends ReadingCtx>(
     throw error
   }
 }
-
-/** For commands that ask what an API may ask, and read the database. */
-export const createApiVaultCtx = (input: Process): Promise<ReadingCtx & { readonly vault: Vault }> =>
-  withVault(openVaults(input), () => createReadingCtx(input))
-
-/** For an operator's commands that ask the vault, and read the database. */
-export const createVaultCtx = (input: Process): Promise<ReadingCtx & { readonly vault: OperatorVault }> =>
-  withVault(openVaultsAsOperator(input), () => createReadingCtx(input))
-
-/** For the command that replaces a lost identity key: the vault confirms the wallets. */
-export const createLostKeyCtx = (input: Process): Promise<IdentityCtx & { readonly vault: OperatorVault }> =>
-  withVault(openVaultsAsOperator(input), () => createLostIdentityCtx(input))

@@ -1,5 +1,5 @@
+import type { HasDb } from '../../db/client.ts'
 import { type EventRow, numberEvents, readEvents } from '../../db/queries/events.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 export type EventsAsked = {
@@ -24,7 +24,7 @@ const NUMBERED_AT_ONCE = 1_000
  * The events of a project after a number, in their order. Gives numbers to those that have none yet.
  * @throws events_gone if events after that number are no longer kept, invalid_input if there is no such number yet.
  */
-export const readAfter = async (ctx: Pick<Ctx, 'db'>, input: EventsAsked): Promise<EventsRead> => {
+export const readAfter = async (ctx: HasDb, input: EventsAsked): Promise<EventsRead> => {
   const { projectId, after, limit } = input
   const given = await numberEvents(ctx.db, { projectId, atMost: NUMBERED_AT_ONCE })
   const { rows, readTo, lastNumber, droppedNumber } = await readEvents(ctx.db, input)

@@ -1,12 +1,17 @@
 import type { Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { HasDb } from '../../db/client.ts'
 import { keyCheck } from '../auth/api-key-check.ts'
 import { type Caller, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { noteWaiting } from '../http/gate.ts'
 import { describedAs } from '../http/schema.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
 import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
 import { shownEvents } from './shown.ts'
 import { STREAM_HEADERS, streamEvents } from './stream.ts'
@@ -34,7 +39,7 @@ const wantsStream = (request: Request): boolean => request.headers.get('accept')
 
 /** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
 export const eventRoutes = (
-  base: Pick<Ctx, 'db' | 'log' | 'config' | 'identity' | 'now' | 'securityEvents'>,
+  base: HasDb & HasLog & HasConfig & HasIdentity & HasClock & HasSecurityEvents,
   authentication: Authentication,
   { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
 ) => {

@@ -9,11 +9,11 @@ import type { Network } from '../../db/words.ts'
 import { itemOf } from '../activity/item.ts'
 import type { WalletActivityItem } from '../activity/schema.ts'
 import type { NetworkRow } from '../chains/networks.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { type CoinOfNetwork, tokenDisplays } from '../tokens/token.ts'
 import type { ProjectEvent } from './schema.ts'
 
-export type ShownCtx = { readonly db: Queryable; readonly config: Pick<Ctx['config'], 'networks'> }
+export type ShownCtx = { readonly db: Queryable; readonly config: Pick<HasConfig['config'], 'networks'> }
 
 /** What the trigger writes of an item of the activity. */
 type Moved = Omit<WalletActivityItem, 'metadata' | 'token' | 'initiated_by'> & {

@@ -1,8 +1,10 @@
 // Waiting for events. Nobody polls: PostgreSQL notifies when events are committed (db/notices.ts).
 
+import type { HasDb } from '../../db/client.ts'
 import { readReached } from '../../db/queries/events.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { HasLog } from '../security/log.ts'
 import { type EventsAsked, type EventsRead, readAfter } from './read.ts'
 
 const READERS_MAX = 1_000
@@ -56,7 +58,7 @@ const pause = (timeMs: number, signal: AbortSignal): Promise<void> =>
 
 type Waiting = { readonly projectId: string; after: bigint; ring: () => void }
 
-type BellCtx = Pick<Ctx, 'db' | 'log'>
+type BellCtx = HasDb & HasLog
 
 /** Rings for those who wait in this process. One look at the database is for all of them. */
 type Bell = {
@@ -93,7 +95,7 @@ export const createBell = (ctx: BellCtx): Bell => {
   }
 }
 
-export type WaitCtx = BellCtx & Pick<Ctx, 'config'> & { readonly bell: Bell }
+export type WaitCtx = BellCtx & HasConfig & { readonly bell: Bell }
 
 /**
  * Reads a project's events, and if there are none waits for some.

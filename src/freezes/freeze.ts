@@ -1,7 +1,7 @@
+import type { HasDb } from '../../db/client.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import { findWalletById, hasOwner } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
 import type { Vault } from '../custody/vault.ts'
 import { AppError, noSuchProject, notFound, unreachable } from '../errors.ts'
 
@@ -16,7 +16,7 @@ export type Target =
 type Thing = Pick<Parameters<Vault['changeFreezes']>[0], 'projectId' | 'subject'>
 
 /** @throws not_found if it does not exist, so that a typing error does not look like a freeze. */
-const thingOf = async ({ db }: Pick<Ctx, 'db'>, target: Target): Promise<Thing> => {
+const thingOf = async ({ db }: HasDb, target: Target): Promise<Thing> => {
   switch (target.scope) {
     case 'project':
       if ((await findProject(db, target.projectId)) === null) throw noSuchProject()
@@ -36,7 +36,7 @@ const thingOf = async ({ db }: Pick<Ctx, 'db'>, target: Target): Promise<Thing> 
   }
 }
 
-type FreezingCtx = Pick<Ctx, 'db'> & { readonly vault: Pick<Vault, 'changeFreezes'> }
+type FreezingCtx = HasDb & { readonly vault: Pick<Vault, 'changeFreezes'> }
 
 type Input = { readonly target: Target; readonly reason: string; readonly actor: string }
 

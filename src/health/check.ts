@@ -33,21 +33,21 @@ const here = (host: string): string => (['0.0.0.0', '::'].includes(host) ? 'loca
 /** Which process it is, by the words of its command line: that of the image's command, or the file that this starts. */
 const check = async (words: readonly string[]): Promise<void> => {
   const isOne = (...names: readonly string[]) => names.some((name) => words.includes(name))
-  if (isOne('api', 'src/server.ts')) {
+  if (isOne('api', 'src/main/api.ts')) {
     const { host, port } = readConfig(undefined, 'api')
     return checkUrl(`http://${here(host)}:${port}/readyz`)
   }
-  if (isOne('vault', 'src/vault.ts')) {
+  if (isOne('vault', 'src/main/vault.ts')) {
     const [socket] = readConfig(undefined, 'vault').vaultSockets
     if (socket === undefined) throw new Error('VAULT_SOCKET is not set.')
     return checkVault(socket)
   }
-  if (isOne('worker', 'jobs/worker.ts')) {
+  if (isOne('worker', 'src/main/worker.ts')) {
     const { workerMetricsListener: at } = readConfig(undefined, 'worker')
     // Without it a worker listens nowhere.
     if (at !== null) return checkUrl(`http://${here(at.host)}:${at.port}/metrics`)
   }
-  if (isOne('console', 'src/console.ts')) {
+  if (isOne('console', 'src/main/console.ts')) {
     const { consoleHost, consolePort } = readConfig(undefined, 'console')
     return checkUrl(`http://${here(consoleHost)}:${consolePort}/healthz`)
   }

@@ -1,12 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { HasDb } from '../../db/client.ts'
 import { stalledNetworks } from '../../db/queries/cursors.ts'
 import { missingColumns } from '../../db/queries/schema-fit.ts'
 import type { Chain } from '../chains/chain.ts'
+import type { HasChains } from '../chains/chains.ts'
 import type { NodeState } from '../chains/nodes.ts'
-import type { Ctx } from '../context.ts'
 import { LACKING_WORDS } from '../custody/lacking.ts'
+import type { HasVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { requirePresentKeys } from '../keys/retired.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasSpace } from './space.ts'
 
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 
@@ -17,7 +22,7 @@ type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
  * @throws unavailable if the database does not answer, can only be read, has no space left, or does not fit this process any more.
  */
 export const readiness = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'log' | 'vault' | 'space' | 'sealer' | 'identity'>,
+  ctx: HasDb & HasChains & HasLog & HasVault & HasSpace & HasSealer & HasIdentity,
   { look }: { readonly look: () => Promise<unknown> },
 ): Promise<{ status: 'ready'; networks: Record<string, NetworkState>; nodes: Record<string, NodeState> }> => {
   await requireFit(ctx)
@@ -42,7 +47,7 @@ const hasOnlyOldBlocks = ({ nodeViews }: Pick<Chain, 'nodeViews'>): boolean => {
 }
 
 /** The nodes by network and position, as of this process's last call. Anybody may read it, so it shows no host. */
-const nodeStates = ({ chains }: Pick<Ctx, 'chains'>): Record<string, NodeState> =>
+const nodeStates = ({ chains }: HasChains): Record<string, NodeState> =>
   Object.fromEntries(
     chains.all.flatMap(({ network, nodeViews }) =>
       nodeViews().map(({ state }, index) => [`${network}#${index + 1}`, state] as const),
@@ -63,7 +68,7 @@ const noVault = (error: unknown): never => {
 const CHECK_TIMEOUT_MS = 1_500
 
 /** All fitted when the process started. Then somebody migrated the database or restored another one, or changed a key. */
-const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault' | 'sealer' | 'identity'>): Promise<void> => {
+const requireFit = async (ctx: HasDb & HasLog & HasVault & HasSealer & HasIdentity): Promise<void> => {
   const missing = await missingColumns(ctx.db).catch(noAnswer)
   if (missing.length > 0) {
     ctx.log.error({ missing }, 'the database does not have the schema of this version')
@@ -79,7 +84,7 @@ const requireFit = async (ctx: Pick<Ctx, 'db' | 'log' | 'vault' | 'sealer' | 'id
   if (status.lacking !== null) throw new AppError('unavailable', LACKING_WORDS[status.lacking])
 }
 
-const stateOf = async (ctx: Pick<Ctx, 'log'>, chain: Chain): Promise<NetworkState> => {
+const stateOf = async (ctx: HasLog, chain: Chain): Promise<NetworkState> => {
   try {
     const isRight = await Promise.race([chain.isRightNode(), sleep(CHECK_TIMEOUT_MS, null, { ref: false })])
     if (isRight === null) throw new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)

@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
+import type { ApiCtx } from '../api/ctx.ts'
 import { atMostEvery } from '../environment/at-most-every.ts'
 import { describedAs } from '../http/schema.ts'
 import { readiness } from './readiness.ts'
@@ -12,7 +12,7 @@ const { detail } = describedAs('Health')
 /** Anybody may ask, so the nodes are not asked each time. */
 const LOOK_INTERVAL_MS = 2_000
 
-export const healthRoutes = (ctx: Ctx, { stopping }: { readonly stopping?: AbortSignal }) => {
+export const healthRoutes = (ctx: ApiCtx, { stopping }: { readonly stopping?: AbortSignal }) => {
   // It does not reject for a node that does not answer.
   const look = atMostEvery(LOOK_INTERVAL_MS, () => Promise.all(ctx.chains.all.map(({ lookAtNodes }) => lookAtNodes())))
   return new Elysia({ normalize: false })

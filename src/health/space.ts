@@ -3,12 +3,14 @@ import { tryDisk } from '../../db/queries/space.ts'
 import { databaseTrouble } from '../../db/trouble.ts'
 import type { Log } from '../security/log.ts'
 
-export type Space = {
+type Space = {
   /** Remembers it if this error says that the database has no space or memory left. */
   readonly note: (error: unknown) => void
   /** Whether it had none at the last failure or trial. Tries at most every five seconds; that needs no traffic. */
   readonly isFull: () => Promise<boolean>
 }
+
+export type HasSpace = { readonly space: Space }
 
 const TRY_INTERVAL_MS = 5_000
 

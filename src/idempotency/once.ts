@@ -7,7 +7,7 @@
 // An answer can be an address to which people send coins. So each has a MAC, and an answer that somebody else wrote is not shown.
 
 import { randomUUID } from 'node:crypto'
-import type { Queryable } from '../../db/client.ts'
+import type { HasDb, Queryable } from '../../db/client.ts'
 import {
   type FirstAnswer,
   findFirstAnswer,
@@ -15,10 +15,11 @@ import {
   insertFirstAnswer,
 } from '../../db/queries/idempotency-keys.ts'
 import { type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { retiredWhenMade } from '../keys/retired.ts'
 import { canonicalJson } from '../platform/canonical-json.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { createQueues, within } from '../queue.ts'
 
 /** An operation calls it with its result, at the end of its database transaction if it has one. */
@@ -106,7 +107,7 @@ type Verb<Result> = (by: Signatory & { readonly newId: string; readonly remember
 type Submit<Result, Answer> = (of: Submitting, verb: Verb<Result>) => Promise<Answer>
 
 const submitOnce = <Result, Answer>(
-  ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
+  ctx: HasDb & HasIdentity & HasClock,
   show: (result: Result) => Answer,
 ): Submit<Result, Answer> => {
   const macOf = ctx.identity.authenticator(MAC_PURPOSE)
@@ -175,7 +176,7 @@ const submitOnce = <Result, Answer>(
  * the same request with its Idempotency-Key waits for it.
  */
 export const submitRoute = <Result, Answer>(
-  ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
+  ctx: HasDb & HasIdentity & HasClock,
   show: (result: Result) => Answer,
   answeredWithinMs = ANSWERED_WITHIN_MS,
 ): Submit<Result, Answer> => {

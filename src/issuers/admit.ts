@@ -1,6 +1,7 @@
 // Callers with a token of their project's own identity provider. Their user is made when they are first seen: its id is derived
 // from project, issuer and subject.
 
+import type { HasDb } from '../../db/client.ts'
 import {
   findIssuers,
   findUsersBySubject,
@@ -11,8 +12,13 @@ import {
 } from '../../db/queries/issuers.ts'
 import type { UserRow } from '../../db/queries/users.ts'
 import { isOurs, issuerMac, userMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { createBatcher } from '../queue.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
 import { derivedUserId } from '../users/user-id.ts'
 import { type IssuerToken, isEndedToken, tokenHashOf } from './ended-token.ts'
 import { createKeySets } from './key-sets.ts'
@@ -22,7 +28,7 @@ import { verifyIssuerToken } from './verify-token.ts'
 
 const KEYS_A_QUERY = 200
 
-type AdmitCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'identity' | 'audit'> & Pick<Ctx, 'securityEvents'>
+type AdmitCtx = HasDb & HasClock & HasLog & HasConfig & HasIdentity & HasAudit & HasSecurityEvents
 
 /** Looks up what is asked for at the same time in one query. */
 const batched = <Key, Row extends Key>(input: {
@@ -72,7 +78,10 @@ const makeUser = async (
   })
 }
 
-export type Issuers = ReturnType<typeof createIssuers>
+type Issuers = ReturnType<typeof createIssuers>
+
+/** It checks the tokens of the projects' own identity providers. */
+export type HasIssuers = { readonly issuers: Issuers }
 
 export const createIssuers = (ctx: AdmitCtx) => {
   const keySets = createKeySets(ctx)

@@ -12,14 +12,18 @@
 // issuer could get the code of a good one (RFC 9700 §4.4.2).
 
 import { createHash, randomBytes } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import { findIssuers, type IssuerRow, listLoginIssuers } from '../../db/queries/issuers.ts'
 import { findSessionChallenge } from '../../db/queries/session-challenges.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOurs, issuerMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
 import { FRESH_SECONDS } from '../users/fresh-login.ts'
 import { beginLimit, tryLimit } from '../users/limits.ts'
 import { issueNonce, takeNonce } from '../users/nonces.ts'
@@ -39,7 +43,7 @@ const partsOf = (secret: string) => {
   return { state: part('state'), nonce: part('nonce'), verifier: part('verifier') }
 }
 
-type FindCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
+type FindCtx = HasDb & HasIdentity & HasSecurityEvents
 
 const ifForLogin = (ctx: FindCtx, row: IssuerRow | undefined): LoginIssuer | null => {
   if (row === undefined || row.clientId === null || !isOurs(ctx, issuerMac(ctx.identity), row)) return null
@@ -68,7 +72,7 @@ type Begun = {
   readonly state: string
 }
 
-const noted = (ctx: Pick<Ctx, 'log'>, issuer: IssuerRow, error: unknown): IssuerRefusal => {
+const noted = (ctx: HasLog, issuer: IssuerRow, error: unknown): IssuerRefusal => {
   if (!(error instanceof IssuerLoginError)) throw error
   if (error.why !== 'cancelled') {
     const { issuer: of, name, projectId } = issuer
@@ -83,7 +87,7 @@ const noted = (ctx: Pick<Ctx, 'log'>, issuer: IssuerRow, error: unknown): Issuer
  * @throws not_implemented for an issuer that the login page does not offer, and unavailable if it does not answer.
  */
 export const beginIssuerLogin = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   visitor: Visitor,
   input: { readonly name: string; readonly codeChallenge: string },
 ): Promise<Begun> => {
@@ -122,7 +126,7 @@ type Answer = {
 }
 
 /** Uses the login up that a browser has begun. @returns null if there is none. */
-const takeBegun = async (ctx: Ctx, { projectId, name, query, secret }: Answer) => {
+const takeBegun = async (ctx: IdentityCtx, { projectId, name, query, secret }: Answer) => {
   const parts = partsOf(secret)
   if (!SECRET.test(secret) || query.get('state') !== parts.state) return null
   const issuer = await findLoginIssuer(ctx, { projectId, name })
@@ -137,7 +141,7 @@ type ProvenUser = { readonly userId: string; readonly authenticatedAt: Date }
 
 /** A completed session challenge for the page that began. */
 const challengeFor = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   of: {
     readonly projectId: string
     readonly client: Client
@@ -170,7 +174,7 @@ const requireFresh = (authenticatedAt: Date | null, now: Date): Date => {
 }
 
 /** Ends a login with the issuer's answer, once. It makes the user if they are new. */
-export const endIssuerLogin = async (ctx: Ctx, answer: Answer): Promise<Ended> => {
+export const endIssuerLogin = async (ctx: IdentityCtx, answer: Answer): Promise<Ended> => {
   const { client, projectId, query } = answer
   await throttle(ctx, [tryLimit(ctx, { client }, WAY)])
   const begun = await takeBegun(ctx, answer)

@@ -1,6 +1,7 @@
 // The identity providers of projects. For operators.
 
 import { randomUUID } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import {
   deleteIssuer,
   type IssuerFacts,
@@ -11,9 +12,10 @@ import {
 import { findProject } from '../../db/queries/projects.ts'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
 import { issuerMac } from '../auth/row-macs.ts'
-import type { Config } from '../config.ts'
-import type { Ctx } from '../context.ts'
+import type { Config, HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError, noSuchProject } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { OutgoingError, refusalOfUrl } from '../security/outgoing.ts'
 import { callbackOf } from './callback.ts'
 import { sealClientSecret } from './client-secret.ts'
@@ -31,7 +33,7 @@ export const USUAL_ALGORITHMS: readonly IssuerAlgorithm[] = ['RS256', 'ES256']
 
 const isSourceName = (text: string): boolean => NAME.test(text) && text !== OWN_SOURCE
 
-type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity' | 'config'>
+type ChangeCtx = HasDb & HasAudit & HasIdentity & HasConfig
 
 type Given = 'projectId' | 'name' | 'issuer' | 'audience' | 'audienceClaim' | 'userClaim' | 'clientId'
 
@@ -46,7 +48,7 @@ const refuse = (sentence: string): never => {
   throw new AppError('invalid_input', sentence)
 }
 
-const requireRight = ({ config }: Pick<Ctx, 'config'>, input: NewIssuer): void => {
+const requireRight = ({ config }: HasConfig, input: NewIssuer): void => {
   if (!isSourceName(input.name)) {
     refuse('The name must be 1 to 32 of a-z, 0-9, - and _, and not "walletkit": callers send it as a header.')
   }
@@ -67,7 +69,7 @@ const requireRight = ({ config }: Pick<Ctx, 'config'>, input: NewIssuer): void =
 }
 
 /** So that a wrong URL is found now, and not by users. */
-const requireReachable = async (ctx: Pick<Ctx, 'config'>, issuer: string): Promise<void> => {
+const requireReachable = async (ctx: HasConfig, issuer: string): Promise<void> => {
   try {
     await readKeys(ctx, issuer)
   } catch (error) {
@@ -135,7 +137,7 @@ const shownTo = (config: Config) => (row: IssuerRow) => {
 }
 
 export const listIssuers = async (
-  { db, config }: Pick<Ctx, 'db' | 'config'>,
+  { db, config }: HasDb & HasConfig,
   { projectId }: { readonly projectId: string },
 ): Promise<ReturnType<ReturnType<typeof shownTo>>[]> => {
   if ((await findProject(db, projectId)) === null) throw noSuchProject()

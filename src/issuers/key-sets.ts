@@ -12,8 +12,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
 import { LRUCache } from 'lru-cache'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasLog } from '../security/log.ts'
 import { OutgoingError, readJsonFrom } from '../security/outgoing.ts'
 
 const FRESH_MS = 600_000
@@ -52,7 +54,7 @@ const MEMBERS = new Map<string, readonly (keyof Key)[]>([
   ['OKP', ['crv', 'x']],
 ])
 
-type ReadCtx = Pick<Ctx, 'config'>
+type ReadCtx = HasConfig
 
 /** By OpenID Connect Discovery 1.0 §4. */
 const discoveryUrlOf = (issuer: string): string => `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
@@ -103,7 +105,7 @@ const away = (): AppError =>
 
 export type KeySets = ReturnType<typeof createKeySets>
 
-export const createKeySets = (ctx: Pick<Ctx, 'config' | 'now' | 'log'>) => {
+export const createKeySets = (ctx: HasConfig & HasClock & HasLog) => {
   const entries = new LRUCache<string, Entry>({ max: ISSUERS_MAX })
 
   const entryOf = (issuer: string): Entry => {

@@ -19,7 +19,8 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client'
 import type { IssuerRow } from '../../db/queries/issuers.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { OutgoingError, sendOutgoing } from '../security/outgoing.ts'
 import { openClientSecret } from './client-secret.ts'
 
@@ -43,7 +44,7 @@ export class IssuerLoginError extends Error {
   }
 }
 
-type ProviderCtx = Pick<Ctx, 'config' | 'identity'>
+type ProviderCtx = HasConfig & HasIdentity
 
 /** An issuer with a client id. */
 export type LoginIssuer = IssuerRow & { readonly clientId: string }

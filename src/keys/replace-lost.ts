@@ -9,6 +9,7 @@
 //
 // It may be killed and run again.
 
+import type { HasDb } from '../../db/client.ts'
 import {
   endLogins,
   endOldSessions,
@@ -21,18 +22,20 @@ import { forgetRetiredKeys, lockBoundKeyId } from '../../db/queries/retired-keys
 import { dropAllTokenKeys, lockTokenKeys } from '../../db/queries/token-keys.ts'
 import { revokeApiKey } from '../api-keys/api-keys.ts'
 import { allOperators, removeOperator } from '../console/operators.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import type { OperatorVault } from '../custody/vault.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
-import type { IdentityCtx } from '../environment/contexts.ts'
 import { AppError } from '../errors.ts'
 import { removeIssuer } from '../issuers/issuers.ts'
-import { AUDIT_PURPOSE } from '../platform/sealing/sealer.ts'
+import { AUDIT_PURPOSE, type HasIdentity } from '../platform/sealing/sealer.ts'
 import { changeBoundKey } from './rotate.ts'
 import { acceptRows } from './rows.ts'
 
-type LostCtx = Pick<IdentityCtx, 'db' | 'identity' | 'audit'> & {
-  readonly vault: Pick<OperatorVault, 'verifyAudit' | 'forgedRows'>
-}
+type LostCtx = HasDb &
+  HasIdentity &
+  HasAudit & {
+    readonly vault: Pick<OperatorVault, 'verifyAudit' | 'forgedRows'>
+  }
 
 type Replaced = {
   readonly keyId: string

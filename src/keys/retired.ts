@@ -1,9 +1,16 @@
 // What is kept of a service key or an identity key that was changed: keys that were derived from it for one purpose each, sealed with
 // the present key. With them the service verifies what was made before the change, and makes nothing.
 
+import type { HasDb } from '../../db/client.ts'
 import { listRetiredKeys, type RetiredKeyRow, readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
-import type { Ctx } from '../context.ts'
-import { type Sealer, type SealingKey, type Verifier, verifierWith } from '../platform/sealing/sealer.ts'
+import {
+  type HasIdentity,
+  type HasSealer,
+  type Sealer,
+  type SealingKey,
+  type Verifier,
+  verifierWith,
+} from '../platform/sealing/sealer.ts'
 import type { Log } from '../security/log.ts'
 
 const PURPOSE = 'retired key'
@@ -27,7 +34,7 @@ export const RETIRED_SECONDS = { 'refresh token': 30 * 86_400, idempotency: 86_4
 
 /** When the identity key was retired with which a MAC was made; null if none of them made it. */
 export const retiredWhenMade = async (
-  { db, identity }: Pick<Ctx, 'db' | 'identity'>,
+  { db, identity }: HasDb & HasIdentity,
   of: {
     readonly purpose: keyof typeof RETIRED_SECONDS
     readonly fields: readonly (string | Uint8Array)[]
@@ -52,7 +59,7 @@ type Retired = {
 
 /** The retired keys of audit rows, oldest first. `verifies` is null for a key that was lost. */
 export const retiredAuditKeys = async (
-  { db, sealer }: { readonly db: Ctx['db']; readonly sealer: Sealer },
+  { db, sealer }: { readonly db: HasDb['db']; readonly sealer: Sealer },
   of: Pick<RetiredKeyRow, 'secret' | 'purpose'>,
 ): Promise<readonly Retired[]> => {
   const rows = await listRetiredKeys(db, { ...of, withinSeconds: null })
@@ -63,7 +70,7 @@ export const retiredAuditKeys = async (
   }))
 }
 
-type Watched = Pick<Ctx, 'db' | 'sealer'> & Partial<Pick<Ctx, 'identity'>>
+type Watched = HasDb & HasSealer & Partial<HasIdentity>
 
 /** Accepts keys no more that were changed meanwhile. @throws unavailable if this process's own is one of them. */
 export const requirePresentKeys = async ({ db, sealer, identity }: Watched): Promise<void> => {

@@ -8,7 +8,7 @@
 // So a kill in between leaves rows of both keys, which all processes accept, and the command can be run again. After step 2 a
 // process accepts the earlier key no more, within seconds (retired.ts: startWatchingKeys).
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { lockSealedIssuers, resealIssuer } from '../../db/queries/issuers.ts'
 import { endConsoleSessions, endLogins, endOldSessions, resealTokenKey } from '../../db/queries/key-rotation.ts'
 import { lockSealedMails, resealMail } from '../../db/queries/mails.ts'
@@ -24,12 +24,18 @@ import { dropAllTokenKeys, listTokenKeys, lockTokenKeys } from '../../db/queries
 import { lockEndpoints, resealEndpoint } from '../../db/queries/webhooks.ts'
 import type { Secret } from '../../db/words.ts'
 import { isOwnTokenKey, openTokenKey, sealTokenKey } from '../auth/token-key.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
-import type { IdentityCtx } from '../environment/contexts.ts'
 import { AppError } from '../errors.ts'
 import { openClientSecret, sealClientSecret } from '../issuers/client-secret.ts'
 import { openMail, sealMail } from '../mail/queue.ts'
-import { AUDIT_PURPOSE, type Sealer, type SealingKey } from '../platform/sealing/sealer.ts'
+import {
+  AUDIT_PURPOSE,
+  type HasIdentity,
+  type HasSealer,
+  type Sealer,
+  type SealingKey,
+} from '../platform/sealing/sealer.ts'
 import { openSecrets, sealSecrets } from '../webhooks/endpoint.ts'
 import { openRetired, RETIRED_SECONDS, sealRetired } from './retired.ts'
 import { type Remade, remakeRows } from './rows.ts'
@@ -37,7 +43,7 @@ import { type Remade, remakeRows } from './rows.ts'
 /** Another round is needed only for rows that were written with the present key during the last one. */
 const ROUNDS_MAX = 5
 
-type RotateCtx = Pick<IdentityCtx, 'db' | 'sealer' | 'identity' | 'audit'>
+type RotateCtx = HasDb & HasSealer & HasIdentity & HasAudit
 
 type Keys = { readonly from: SealingKey; readonly to: SealingKey }
 

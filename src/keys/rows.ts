@@ -1,13 +1,13 @@
 // The rows with a MAC under the identity key that get another one when it is changed. Facts of contracts are not among them: the
 // service reads those without a valid MAC again. Nonces and mailed codes expire within minutes.
 
+import type { HasDb } from '../../db/client.ts'
 import { allAbiItems } from '../../db/queries/abis.ts'
 import { type DeploymentMacTable, replaceDeploymentMacs, replaceMacs } from '../../db/queries/key-rotation.ts'
 import { allListedTokens } from '../../db/queries/listed-tokens.ts'
 import { allOperatorRows } from '../../db/queries/operators.ts'
 import { type CallerRow, type CallerTable, withEachCallerTable } from '../auth/caller-tables.ts'
 import { abiItemMac, listedTokenMac, operatorMac, operatorPasskeyMac, type RowMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
 import type { ForgedRow } from '../custody/verify-rows.ts'
 import type { SealingKey } from '../platform/sealing/sealer.ts'
 
@@ -25,7 +25,7 @@ export type Remade = {
 type Refusal<Row> = (row: Row & CallerRow) => string | null
 
 type Work = {
-  readonly db: Ctx['db']
+  readonly db: HasDb['db']
   readonly to: SealingKey
   /** Adds the number of rows that were read. */
   readonly onRows: (rows: number) => void

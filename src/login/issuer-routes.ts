@@ -1,7 +1,8 @@
 import { Elysia, t } from 'elysia'
+import type { ApiCtx } from '../api/ctx.ts'
 import { isOwnOrigin } from '../auth/origins.ts'
 import type { Visitor, VisitorAdmission } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { clientOf } from '../http/peer.ts'
 import { UUID } from '../http/text.ts'
@@ -28,14 +29,14 @@ const BeginBody = t.Object(
 )
 
 /** Another page must not make the browser begin a login: it could not end it, but it would fill the browser with cookies. */
-const requireOurPage = (ctx: Pick<Ctx, 'config'>, { origin, projectId }: Visitor): void => {
+const requireOurPage = (ctx: HasConfig, { origin, projectId }: Visitor): void => {
   if (origin !== null && isOwnOrigin(ctx, origin)) return
   throw new AppError('origin_not_allowed', 'Only the login page may ask this.', {
     event: { kind: 'origin_refused', projectId, details: { page: 'login' } },
   })
 }
 
-const beginRoute = (ctx: Ctx, visitors: VisitorAdmission) =>
+const beginRoute = (ctx: ApiCtx, visitors: VisitorAdmission) =>
   new Elysia().use(visitors).post(
     '/issuer',
     async ({ body, caller, set }) => {
@@ -50,7 +51,7 @@ const beginRoute = (ctx: Ctx, visitors: VisitorAdmission) =>
 
 type Answered = { headers: Record<string, string | number>; status?: number | string }
 
-const endRoute = (ctx: Ctx) => {
+const endRoute = (ctx: ApiCtx) => {
   const root = rootOf(ctx.config)
   const end = async (request: Request, of: { readonly projectId: string; readonly name: string }, set: Answered) => {
     const query = new URL(request.url).searchParams
@@ -87,5 +88,5 @@ const endRoute = (ctx: Ctx) => {
 }
 
 /** A login at an issuer of the project: where the login page begins it, and where the issuer sends people back to. */
-export const issuerLoginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
+export const issuerLoginRoutes = (ctx: ApiCtx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/login', normalize: false }).use(beginRoute(ctx, visitors)).use(endRoute(ctx))

@@ -1,12 +1,16 @@
+import type { HasDb } from '../../db/client.ts'
 import { findOwnProject } from '../auth/own-project.ts'
 import { rpIdFor } from '../auth/relying-party.ts'
 import { readReturnAddress } from '../auth/return-addresses.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
 import { loginIssuers } from '../issuers/browser-login.ts'
 import { sendsMail } from '../mail/queue.ts'
 import { rootOf } from '../pages/page.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { CODE_CHALLENGE, CODE_CHALLENGE_METHOD } from '../users/code-verifier.ts'
 
 /** The data of the login page. */
@@ -51,7 +55,7 @@ export const readCodeChallenge = (query: Readonly<Record<string, string | undefi
   return codeChallenge
 }
 
-const ownRpId = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0]): string | null => {
+const ownRpId = (ctx: HasConfig, project: Parameters<typeof rpIdFor>[0]): string | null => {
   try {
     return rpIdFor(project, new URL(ctx.config.publicBaseUrl).origin)
   } catch (error) {
@@ -66,7 +70,7 @@ const ownRpId = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0
  * @throws invalid_input with a sentence for the app's developer.
  */
 export const openLogin = async (
-  ctx: Pick<Ctx, 'config' | 'db' | 'chains' | 'identity' | 'securityEvents'>,
+  ctx: HasConfig & HasDb & HasChains & HasIdentity & HasSecurityEvents,
   query: Readonly<Record<string, string | undefined>>,
 ): Promise<Login> => {
   const { project_id: id = '', redirect_uri: wanted, state } = query

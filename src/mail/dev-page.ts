@@ -1,8 +1,10 @@
 // The page /dev/mailbox: plain HTML without a script. Mails are shown as text, and only links to this service are links.
 
+import type { HasDb } from '../../db/client.ts'
 import { listReadableMails } from '../../db/queries/mails.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { type Html, html, page } from '../pages/page.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
 import { openMail } from './queue.ts'
 
 const SHOWN_MAX = 100
@@ -16,10 +18,10 @@ type DevMail = {
 }
 
 /** Whether mails are shown instead of sent: in a devnet without a mail server. */
-export const hasDevMailbox = (ctx: Pick<Ctx, 'config'>): boolean => ctx.config.devnet && ctx.config.mailUrl === null
+export const hasDevMailbox = (ctx: HasConfig): boolean => ctx.config.devnet && ctx.config.mailUrl === null
 
 /** Recent mails of all users, newest first. Only if `hasDevMailbox`. */
-export const listDevMails = async (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>): Promise<readonly DevMail[]> => {
+export const listDevMails = async (ctx: HasConfig & HasDb & HasSealer): Promise<readonly DevMail[]> => {
   if (!hasDevMailbox(ctx)) throw new Error('the mailbox exists only in a devnet without a mail server')
   const rows = await listReadableMails(ctx.db, { limit: SHOWN_MAX })
   return rows.flatMap(({ sealed, ...mail }) => {

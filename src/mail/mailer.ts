@@ -35,6 +35,9 @@ export type Mailer = {
   tryServer(): Promise<Refusal | null>
 }
 
+/** null if no mail is sent. Only the worker connects to the server. */
+export type HasMailer = { readonly mailer: Mailer | null }
+
 const textOf = (error: Error, name: string): string => {
   const value: unknown = Reflect.get(error, name)
   return typeof value === 'string' ? value : ''

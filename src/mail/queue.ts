@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { insertMail } from '../../db/queries/mails.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
-import type { Sealer } from '../platform/sealing/sealer.ts'
+import type { HasSealer, Sealer } from '../platform/sealing/sealer.ts'
 
 const PURPOSE = 'mail'
 
@@ -39,10 +39,10 @@ export type Mail = {
 }
 
 /** Whether mails are sent, or shown in a devnet. */
-export const sendsMail = (ctx: Pick<Ctx, 'config'>): boolean => ctx.config.mailUrl !== null || ctx.config.devnet
+export const sendsMail = (ctx: HasConfig): boolean => ctx.config.mailUrl !== null || ctx.config.devnet
 
 /** @throws not_implemented if this deployment sends no mail. */
-export const requireMail = (ctx: Pick<Ctx, 'config'>): void => {
+export const requireMail = (ctx: HasConfig): void => {
   if (sendsMail(ctx)) return
   throw new AppError('not_implemented', 'This deployment sends no mail: its operator has set no MAIL_URL.')
 }
@@ -57,7 +57,7 @@ export const mailText = (paragraphs: readonly string[]): string => paragraphs.ma
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 
 /** Queues a mail for the worker. It is sent only if the transaction commits. */
-export const queueMail = async (ctx: Pick<Ctx, 'sealer'>, tx: Tx, mail: Mail): Promise<void> => {
+export const queueMail = async (ctx: HasSealer, tx: Tx, mail: Mail): Promise<void> => {
   const { text, ...shown } = mail
   if (!ONE_LINE.test(shown.recipient) || !ONE_LINE.test(shown.subject)) {
     throw new Error('the recipient and the subject of a mail must be one line each')

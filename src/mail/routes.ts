@@ -1,12 +1,14 @@
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
+import type { HasDb } from '../../db/client.ts'
+import type { HasConfig } from '../config.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
 import { devMailboxPage, hasDevMailbox, listDevMails } from './dev-page.ts'
 
 const hidden = { detail: { hide: true } }
 
 /** /dev/mailbox and /dev/mailbox.json. The paths exist only where mails are shown instead of sent. */
-export const devMailboxRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>) => {
+export const devMailboxRoutes = (ctx: HasConfig & HasDb & HasSealer) => {
   const routes = new Elysia({ prefix: '/dev' })
   if (!hasDevMailbox(ctx)) return routes
   return routes

@@ -1,3 +1,4 @@
+import type { HasDb } from '../../db/client.ts'
 import {
   findWaitingMail,
   markMailFailed,
@@ -6,11 +7,15 @@ import {
   type WaitingMail,
 } from '../../db/queries/mails.ts'
 import { reportForged } from '../auth/row-macs.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { requirePresentKeys } from '../keys/retired.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasMailer } from './mailer.ts'
 import { openMail } from './queue.ts'
 
-type SendCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'config' | 'log' | 'mailer' | 'securityEvents'>
+type SendCtx = HasDb & HasSealer & HasConfig & HasLog & HasMailer & HasSecurityEvents
 
 /** `again`: the server did not accept the mail now; try again after the delay. */
 type SendResult = { readonly state: 'done' } | { readonly state: 'again'; readonly delaySeconds: number }

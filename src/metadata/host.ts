@@ -3,10 +3,10 @@
 // the text is stored here too, for lists.
 
 import { createHash } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import { findHostedImage, findMetadataDocument } from '../../db/queries/metadata.ts'
 import { IMAGE_KINDS } from '../../db/words.ts'
 import type { Config } from '../config.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { MEDIA_TYPES } from './images.ts'
 import { CID_IN_HEX, cidOf, digestOfCid } from './pin.ts'
@@ -57,14 +57,14 @@ type HostedFile = { readonly digest: string; readonly body: string | Uint8Array;
 
 const IMAGE_FILE = new RegExp(`^([0-9a-f]{64})\\.(${IMAGE_KINDS.join('|')})$`)
 
-const imageIn = async ({ db }: Pick<Ctx, 'db'>, file: string): Promise<HostedFile | null> => {
+const imageIn = async ({ db }: HasDb, file: string): Promise<HostedFile | null> => {
   const [, digest = '', suffix] = IMAGE_FILE.exec(file) ?? []
   const kind = IMAGE_KINDS.find((each) => each === suffix)
   const body = kind === undefined ? null : await findHostedImage(db, { digest, kind })
   return kind === undefined || body === null ? null : { digest, body, mediaType: MEDIA_TYPES[kind] }
 }
 
-const documentIn = async ({ db }: Pick<Ctx, 'db'>, file: string): Promise<HostedFile | null> => {
+const documentIn = async ({ db }: HasDb, file: string): Promise<HostedFile | null> => {
   const digest = digestOfFile(file)
   const body = digest === null ? null : await findMetadataDocument(db, digest)
   return digest === null || body === null ? null : { digest, body, mediaType: 'application/json; charset=utf-8' }
@@ -75,7 +75,7 @@ const documentIn = async ({ db }: Pick<Ctx, 'db'>, file: string): Promise<Hosted
  * @param file null if the framework could not decode the path.
  * @throws not_found, also for a malformed file name.
  */
-export const getHosted = async (ctx: Pick<Ctx, 'db'>, file: string | null): Promise<HostedFile> => {
+export const getHosted = async (ctx: HasDb, file: string | null): Promise<HostedFile> => {
   const found = file === null ? null : ((await documentIn(ctx, file)) ?? (await imageIn(ctx, file)))
   if (found === null) throw new AppError('not_found', 'There is no such metadata document or image.')
   return found

@@ -3,10 +3,12 @@
 // and load other addresses.
 
 import { createHash } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import { insertHostedImage, uploadedBytes } from '../../db/queries/metadata.ts'
 import type { ImageKind } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { HasClock } from '../platform/clock.ts'
 
 /** How many bytes of new images one project may upload in 24 hours. */
 const BYTES_A_DAY_MAX = 256 * 1024 * 1024
@@ -44,7 +46,7 @@ export const MEDIA_TYPES: Readonly<Record<ImageKind, string>> = {
 
 /** Hosts an image. The same image again changes nothing. @returns its URL. */
 export const hostImage = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'now'>,
+  ctx: HasDb & HasConfig & HasClock,
   { projectId, image }: { readonly projectId: string; readonly image: Uint8Array },
 ): Promise<string> => {
   const kind = kindOfImage(image)

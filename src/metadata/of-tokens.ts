@@ -1,8 +1,10 @@
+import type { HasDb } from '../../db/client.ts'
 import { readTokenUris, writeTokenUris } from '../../db/queries/facts.ts'
 import { readMetadataDocuments } from '../../db/queries/metadata.ts'
 import type { Chain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { HasLog } from '../security/log.ts'
 import { MAX_URI_CHARACTERS, metadataInUri } from './data-uri.ts'
 import { digestOfUri } from './host.ts'
 import type { NftMetadata } from './schema.ts'
@@ -12,7 +14,7 @@ import type { NftMetadata } from './schema.ts'
  * others, because we never fetch an address that a stranger wrote.
  */
 export const metadataOfUris = async (
-  ctx: Pick<Ctx, 'db' | 'config'>,
+  ctx: HasDb & HasConfig,
   uris: readonly (string | null)[],
 ): Promise<readonly (NftMetadata | null)[]> => {
   const digests = uris.map((uri) => (uri === null ? null : digestOfUri(ctx.config, uri)))
@@ -38,7 +40,7 @@ const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
  * those not in the cache are missing.
  */
 export const metadataOfTokens = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'log'>,
+  ctx: HasDb & HasConfig & HasLog,
   { chain, tokens }: { readonly chain: UriChain; readonly tokens: readonly TokenRef[] },
 ): Promise<readonly (NftMetadata | null)[]> => {
   const { network } = chain
@@ -54,7 +56,7 @@ export const metadataOfTokens = async (
 }
 
 const readFromChain = async (
-  ctx: Pick<Ctx, 'log'>,
+  ctx: HasLog,
   input: { readonly chain: UriChain; readonly tokens: readonly TokenRef[] },
 ): Promise<readonly (TokenRef & { readonly uri: string })[]> => {
   const { chain, tokens } = input

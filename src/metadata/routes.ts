@@ -1,5 +1,5 @@
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
+import type { HasDb } from '../../db/client.ts'
 import { describedAs } from '../http/schema.ts'
 import { getHosted } from './host.ts'
 import { NftMetadata } from './schema.ts'
@@ -15,7 +15,7 @@ const isKnown = (digest: string, ifNoneMatch: string | null): boolean =>
 const { detail, withHeaders } = describedAs('NFTs')
 
 /** Public, because wallets and marketplaces read the metadata of NFTs. */
-export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
+export const metadataRoutes = (ctx: HasDb) =>
   new Elysia({ prefix: '/metadata', normalize: false }).get(
     '/:file',
     async ({ params, request, set }) => {

@@ -8,12 +8,13 @@ import {
   CURSOR_PURPOSES,
   FAILURE_CODES,
   type Network,
+  NODE_TROUBLES,
+  POST_FAILURES,
   SECURITY_EVENTS,
   TRANSACTION_KINDS,
 } from '../../db/words.ts'
-import type { NodeTrouble } from '../chains/chain.ts'
+
 import { DROP_REASONS } from '../tracing/exporter.ts'
-import { FAILURE_WORDS } from '../webhooks/failure-words.ts'
 
 export const PREFIX = 'strongroom_'
 
@@ -25,16 +26,6 @@ export const TASKS = Object.keys(JOB_PAYLOADS)
 
 /** Only an operator's command sets the other code. */
 const COUNTED_FAILURES = FAILURE_CODES.filter((code) => code !== 'reorganised')
-
-const NODE_TROUBLES = Object.keys({
-  unreachable: true,
-  timeout: true,
-  http: true,
-  unreadable: true,
-  too_large: true,
-  refused: true,
-  wrong_chain: true,
-} satisfies Record<NodeTrouble, true>)
 
 /**
  * prom-client's default metrics that we leave out: those that are right only on Node (heap spaces, handles, version), and
@@ -155,6 +146,8 @@ const ofJobs = (registry: Registry) => {
 
 export type Metrics = ReturnType<typeof createMetrics>
 
+export type HasMetrics = { readonly metrics: Metrics }
+
 /**
  * Creates all counters and histograms of a process. Every process has all of them; what it never does stays 0.
  * @param networks the networks that have a node.
@@ -170,7 +163,7 @@ export const createMetrics = (networks: readonly Network[]) => {
       'webhook_requests_total',
       'Requests to receivers of webhooks, by what became of them.',
       {
-        outcome: ['delivered', ...Object.keys(FAILURE_WORDS)],
+        outcome: ['delivered', ...POST_FAILURES],
       },
     ),
     securityEvents: counterIn(registry)('security_events_total', 'Refusals that may be part of an attack.', {

@@ -1,15 +1,18 @@
 import { Elysia } from 'elysia'
-import type { Config } from '../config.ts'
-import type { Ctx } from '../context.ts'
+import type { ApiCtx } from '../api/ctx.ts'
+import type { Config, HasConfig } from '../config.ts'
 import { answerOf, challengeFor } from '../http/failure.ts'
 import { listen } from '../http/listen.ts'
 import { addressOf, subnetOf } from '../http/peer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
 import { checkMetricsAccess } from './access.ts'
+import type { HasMetrics } from './metrics.ts'
 import { createScrape } from './scrape.ts'
 
 type RouteInput = { readonly read: () => Promise<string>; readonly isOwnListener: boolean }
 
-type ScrapedCtx = Pick<Ctx, 'config' | 'metrics' | 'securityEvents' | 'log'>
+type ScrapedCtx = HasConfig & HasMetrics & HasSecurityEvents & HasLog
 
 const routes = (ctx: ScrapedCtx, { read, isOwnListener }: RouteInput) =>
   new Elysia().get(
@@ -24,7 +27,7 @@ const routes = (ctx: ScrapedCtx, { read, isOwnListener }: RouteInput) =>
   )
 
 /** `GET /metrics` on the main listener. It is for operators, so the OpenAPI description leaves it out. */
-export const metricsRoutes = (ctx: Ctx) => routes(ctx, { read: createScrape(ctx), isOwnListener: false })
+export const metricsRoutes = (ctx: ApiCtx) => routes(ctx, { read: createScrape(ctx), isOwnListener: false })
 
 /** Serves `/metrics`, and nothing else, on its own port, and logs the URL. @returns null if METRICS_PORT is not set. */
 export const listenForScrapes = (

@@ -1,14 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { HasDb } from '../../db/client.ts'
 import { type Numbers, readNumbers } from '../../db/queries/numbers.ts'
 import type { Network } from '../../db/words.ts'
 import type { BlockRef, Chain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasVault } from '../custody/vault.ts'
+import type { HasSpace } from '../health/space.ts'
+import type { HasLog } from '../security/log.ts'
 import { gaugesText, type Heads } from './gauges.ts'
+import type { HasMetrics } from './metrics.ts'
 
 /** Well below the 10 s after which Prometheus gives a scrape up. */
 const DATABASE_TIMEOUT_MS = 2_000
 
-type MetricsCtx = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'metrics' | 'log' | 'space'>
+type MetricsCtx = HasConfig & HasDb & HasChains & HasVault & HasMetrics & HasLog & HasSpace
 
 /** Waits for the promise. @returns null if it takes longer than `timeoutMs`. */
 const inTime = <Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value | null> =>
@@ -22,7 +28,7 @@ const CALL_INTERVAL_MS = 1_000
 type Head = { latest: BlockRef | null; isUp: boolean; calledAtMs: number; pending: Promise<void> | null }
 
 /** Reads the newest block of each node, for scrapes. A node that does not answer delays a scrape by a second at most. */
-const createHeads = (ctx: Pick<Ctx, 'chains'>): { read(): Promise<Heads> } => {
+const createHeads = (ctx: HasChains): { read(): Promise<Heads> } => {
   const heads = new Map<Network, Head>()
 
   const refresh = (chain: Pick<Chain, 'network' | 'head'>): Head => {

@@ -1,11 +1,11 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import { provided } from '../chains/provided.ts'
-import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, digestUriOf, type MetadataDocument } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from '../wallets/sender.ts'
 import { piecesIn } from './mint.ts'
@@ -29,7 +29,7 @@ const different = (documents: readonly MetadataDocument[]): readonly MetadataDoc
 ]
 
 /** Mints several NFTs in one transaction: all of them, or none. Their metadata is hosted as that of a single mint. */
-export const batchMintNfts = async (ctx: Ctx, input: BatchMintInput): Promise<Submitted> => {
+export const batchMintNfts = async (ctx: SigningCtx, input: BatchMintInput): Promise<Submitted> => {
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
   const contract = chain.parseContract(input.contractAddress, 'contract_address')

@@ -1,12 +1,16 @@
+import type { HasDb } from '../../db/client.ts'
 import { type CollectionRow, collectionsAt, collectionsOfWallet } from '../../db/queries/collections.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError, notFound } from '../errors.ts'
 import { metadataOfUris } from '../metadata/of-tokens.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { contractOf, tokenDisplays } from '../tokens/token.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { ownWallet } from '../wallets/get.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 
 /** A collection as API answers show it; empty if it is not on the chain yet. Pure. */
 const shownCollection = ({
@@ -20,7 +24,7 @@ const shownCollection = ({
 
 /** The collections that a wallet of the project created through this service, oldest first. */
 export const listCollections = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets'>,
+  ctx: HasDb & HasChains & HasWallets,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string
@@ -33,7 +37,7 @@ export const listCollections = async (
 }
 
 /** Without a network, the form of the text decides the family. @throws the refusal of the first network. */
-const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string => {
+const parseAnywhere = ({ chains }: HasChains, text: string, field: string): string => {
   const refusals: unknown[] = []
   for (const chain of chains.known) {
     try {
@@ -50,7 +54,7 @@ const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: str
  * at its own URI (ERC-7572) is used if it is hosted here or contained in the URI.
  */
 export const collectionByAddress = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'identity'>,
+  ctx: HasDb & HasChains & HasConfig & HasIdentity,
   input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
 ): Promise<NftCollection> => {
   const { network } = input

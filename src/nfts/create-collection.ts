@@ -2,11 +2,11 @@ import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { CollectionRequest } from '../chains/chain.ts'
 import { provided } from '../chains/provided.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from '../wallets/sender.ts'
 
@@ -29,7 +29,7 @@ type CreateCollectionInput = Signatory & {
  * Creates a collection owned by the sending wallet: an ERC-721 contract, or the network's equivalent. Its address or id
  * appears in the transaction's status.
  */
-export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): Promise<Submitted> => {
+export const createCollection = async (ctx: SigningCtx, input: CreateCollectionInput): Promise<Submitted> => {
   const { projectId, name, symbol, imageUrl } = input
   const sender = await resolveSender(ctx, input)
   const { chain } = sender

@@ -1,11 +1,15 @@
+import type { HasDb } from '../../db/client.ts'
 import { type HoldingRow, holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { metadataOfTokens } from '../metadata/of-tokens.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
+import type { HasLog } from '../security/log.ts'
 import { ownWallet } from '../wallets/get.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import type { Nft } from './schema.ts'
 
 type ListNftsInput = Reach & {
@@ -20,7 +24,7 @@ type ListNftsInput = Reach & {
 
 type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
 
-type ListCtx = Pick<Ctx, 'db' | 'chains' | 'wallets' | 'config' | 'log'>
+type ListCtx = HasDb & HasChains & HasWallets & HasConfig & HasLog
 
 /**
  * The NFTs of one wallet that the caller can see, or those of one collection in all such wallets, by contract and token id.

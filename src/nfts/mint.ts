@@ -1,11 +1,11 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { MintRequest } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { parseAmount, parseQuantity, UINT256_END } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from '../wallets/sender.ts'
@@ -42,7 +42,7 @@ export const piecesIn = ({ tokenId, amount, metadata, uri }: Asked, place = ''):
 /**
  * Mints one NFT, or pieces of an ERC-1155 token. Metadata in the request is pinned first, and then hosted in the same database transaction as the intent.
  */
-export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> => {
+export const mintNft = async (ctx: SigningCtx, input: MintInput): Promise<Submitted> => {
   if (input.metadata !== undefined && input.uri !== undefined) {
     throw new AppError('invalid_input', 'Field "uri" must be absent if "metadata" is given.')
   }

@@ -2,11 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { reachOf, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SENDING } from '../http/codes.ts'
 import { describedAs, pagingOf, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { hostImage } from '../metadata/images.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { batchMintNfts } from './batch-mint.ts'
 import { collectionByAddress, listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
@@ -31,7 +31,7 @@ import { transferNft } from './transfer.ts'
 
 const { detail, idempotent } = describedAs('NFTs')
 
-export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
+export const nftRoutes = (ctx: SigningCtx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shownSubmitted)
   return new Elysia({ prefix: '/nfts', normalize: false })
     .use(authentication)

@@ -1,7 +1,7 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { parseAmount, parseQuantity, UINT256_END } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
@@ -17,7 +17,7 @@ type TransferNftInput = Signatory & {
 }
 
 /** Transfers one NFT, or pieces of an ERC-1155 token, from a wallet of the project. */
-export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
+export const transferNft = async (ctx: SigningCtx, input: TransferNftInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
   const { chain, address } = signer
   const contract = chain.parseContract(input.contractAddress, 'contract_address')

@@ -1,6 +1,7 @@
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import { type AnyElysia, Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import { PAGE_HEADERS, rootOf } from '../pages/page.ts'
 import { WEBHOOKS } from '../webhooks/described.ts'
 import { describe } from './document.ts'
@@ -13,7 +14,7 @@ const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-
 const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session-challenge)$/
 
 /** The whole document; the tests' client checks answers by it. */
-export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) =>
+export const documentOf = (ctx: HasConfig & HasChains, app: AnyElysia) =>
   describe({
     config: ctx.config,
     networks: ctx.chains.known,
@@ -33,7 +34,7 @@ export const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) 
   })
 
 /** /openapi/json, generated from the routes' schemas, and /openapi, a page that shows it; nothing where they are switched off. */
-export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => AnyElysia) => {
+export const openapiRoutes = (ctx: HasConfig & HasChains, app: () => AnyElysia) => {
   if (!ctx.config.hasApiPage) return new Elysia()
   let made: { readonly json: string; readonly page: string } | null = null
   // The routes are complete only when the first request comes.

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { html, PAGE_HEADERS, page } from './page.ts'
 
@@ -15,7 +15,7 @@ const unread = html`
       <p>This deployment does not publish the description of each call. It is at <code>/openapi</code> where the operator sets
         <code>API_PAGE=true</code>.</p>`
 
-const welcomePage = ({ config }: Pick<Ctx, 'config'>): string =>
+const welcomePage = ({ config }: HasConfig): string =>
   page({
     root: '.',
     title: 'Strongroom',
@@ -57,7 +57,7 @@ const documentationRoute = () =>
   )
 
 /** Serves `/` for browsers, the style sheets, and the documentation if the page of the API is off. */
-export const pageRoutes = (ctx: Pick<Ctx, 'config'>) =>
+export const pageRoutes = (ctx: HasConfig) =>
   new Elysia()
     .use(styleRoutes('style.css', 'api.css'))
     .use(documentationRoute())

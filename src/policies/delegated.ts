@@ -16,9 +16,9 @@ import { requestOf, type SpedUp, type TransactionAction } from '../approvals/req
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import type { Approval, KeyUse, OpenPolicyKey, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { createJudge } from './judge.ts'
 
@@ -88,7 +88,7 @@ const deniedFor = ({ chain, wallet }: Use, owed: bigint | null): AppError => {
 }
 
 /** Opens the key with the credential of the wallet's control mode. */
-const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
+const withOwnKey = async <Result>(ctx: SigningCtx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, actor, signs = 'later' } = use
   if (signs === 'at once') {
     const sign: Signing['sign'] = (_fee, ...uses) => ctx.vault.signOnce({ wallet, credentials, actor, uses })
@@ -102,7 +102,7 @@ const withOwnKey = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise
  * Opens a wallet's key for one intent or a batch: with the credential of its control mode, or with the developer's secret
  * if a policy allows all intents (the oldest such policy is used).
  */
-export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
+export const withKeyFor = async <Result>(ctx: SigningCtx, use: Use, act: Act<Result>): Promise<Result> => {
   if (isDelegated(use) || use.approvalId !== undefined) {
     using first = await openPolicies(ctx, use)
     const isJudged = first.policies.length > 0 || use.approvalId !== undefined
@@ -126,7 +126,10 @@ type Granting = {
 }
 
 /** The approval of a use; undefined if the policy needs none. */
-const grantedFor = async (ctx: Ctx, { use, approval, policy, intents }: Granting): Promise<Approval | undefined> => {
+const grantedFor = async (
+  ctx: SigningCtx,
+  { use, approval, policy, intents }: Granting,
+): Promise<Approval | undefined> => {
   const { requireApproval: required } = policy
   if (required === null) return undefined
   const { wallet, actor, action, spedUp } = use
@@ -145,7 +148,7 @@ type Policies = Disposable & {
   }) => Promise<OpenPolicyKey>
 }
 
-const openPolicies = async ({ vault }: Ctx, use: Use): Promise<Policies> => {
+const openPolicies = async ({ vault }: SigningCtx, use: Use): Promise<Policies> => {
   const { wallet, credentials, actor, signs } = use
   const [of, limit] = [{ wallet, credentials, actor }, POLICIES_A_WALLET_MAX]
   if (signs !== 'at once') {
@@ -165,7 +168,7 @@ const openPolicies = async ({ vault }: Ctx, use: Use): Promise<Policies> => {
 
 type PolicyUse = Use & { readonly first: Policies }
 
-const withPolicy = async <Result>(ctx: Ctx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
+const withPolicy = async <Result>(ctx: SigningCtx, use: PolicyUse, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, first, approvalId } = use
   // An approval belongs to one policy, and then only this policy is judged.
   const approval = await namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id: approvalId })

@@ -1,14 +1,20 @@
 // Policies in words, for the page on which the owner of a wallet agrees to one. The service makes the words, not the browser, from
 // the same values that are then granted.
 
+import type { HasDb } from '../../db/client.ts'
 import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { approverIdsOf, requiredApproval } from '../approvals/approvers.ts'
 import type { Chain, NodelessChain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasVault } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { tokenDisplays } from '../tokens/token.ts'
 import { BATCH_MAX } from '../transactions/schema.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { usualFeeBudget } from './intent-bounds.ts'
 import {
@@ -23,7 +29,7 @@ import type { KnownAddress, Proposal } from './reading.ts'
 import { compileRules } from './rules.ts'
 import { type PolicyWords, policyWords } from './words.ts'
 
-type Describing = Pick<Ctx, 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity' | 'securityEvents'>
+type Describing = HasDb & HasChains & HasVault & HasWallets & HasClock & HasIdentity & HasSecurityEvents
 
 const canonical = (chain: NodelessChain, text: string): string | null => {
   if (chain.accountOf(text) === null) return null
@@ -63,7 +69,7 @@ type Naming = {
 }
 
 const knownIn = async (
-  { db, chains, identity }: Pick<Ctx, 'db' | 'chains' | 'identity'>,
+  { db, chains, identity }: HasDb & HasChains & HasIdentity,
   { network, rules, tokenLimits }: Naming,
 ): Promise<ReadonlyMap<string, KnownAddress>> => {
   const chain = chains.of(network)
@@ -88,7 +94,7 @@ const knownIn = async (
 type Terms = Omit<AgreedPolicy, 'walletAddress' | 'requireApproval'> & Pick<Proposal, 'approvers' | 'isFunctionUnknown'>
 
 const proposalOf = (
-  { chains }: Pick<Ctx, 'chains'>,
+  { chains }: HasChains,
   input: {
     readonly terms: Terms
     readonly wallet: Pick<WalletRow, 'address' | 'type'>
@@ -117,7 +123,7 @@ type DescribedProposal = {
 
 /** Finds a user-controlled wallet that the caller can see. */
 const delegatingWallet = async (
-  ctx: Pick<Ctx, 'wallets'>,
+  ctx: HasWallets,
   input: Reach & { readonly network: Network; readonly address: string },
 ): Promise<WalletRow> => {
   const { projectId, ownedBy, network, address } = input

@@ -1,18 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { HasDb } from '../../db/client.ts'
 import { isToCome } from '../../db/queries/present.ts'
 import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { type ProposedApproval, requiredApproval } from '../approvals/approvers.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { requireConsent } from '../custody/required-credentials.ts'
-import type { PolicyRow } from '../custody/vault.ts'
+import type { HasVault, PolicyRow } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import { parseTime } from '../http/time.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { parseQuantity } from '../transactions/intent.ts'
 import { getWallet } from '../wallets/get.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { usualFeeBudget } from './intent-bounds.ts'
@@ -99,7 +102,7 @@ export const proposedIn = (
  * @returns the wallet's canonical address, and the lists of limits.
  */
 export const checkProposed = (
-  ctx: Pick<Ctx, 'chains'>,
+  ctx: HasChains,
   { network, walletAddress, argumentRules, limitTexts }: ProposedPolicy,
 ): { readonly chain: Chain; readonly address: string; readonly limits: Limits } => {
   const chain = ctx.chains.withNode(network)
@@ -115,12 +118,12 @@ type CreatePolicyInput = Signatory &
     readonly remember: Remember<Policy>
   }
 
-export const requireFuture = async (ctx: Pick<Ctx, 'db'>, expiresAt: Date | null): Promise<void> => {
+export const requireFuture = async (ctx: HasDb, expiresAt: Date | null): Promise<void> => {
   if (expiresAt === null || (await isToCome(ctx.db, expiresAt))) return
   throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
 }
 
-const requireRoom = async (ctx: Ctx, unrevoked: number, expiresAt: Date | null): Promise<void> => {
+const requireRoom = async (ctx: SigningCtx, unrevoked: number, expiresAt: Date | null): Promise<void> => {
   await requireFuture(ctx, expiresAt)
   if (unrevoked >= POLICIES_A_WALLET_MAX) {
     throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
@@ -136,14 +139,14 @@ const agreedRules = async (
     ? made.argumentRules
     : (await compileRules(chain, asked)).rules
 
-const approvalTerms = async (ctx: Ctx, { projectId, ownedBy, requireApproval: proposed }: CreatePolicyInput) =>
+const approvalTerms = async (ctx: SigningCtx, { projectId, ownedBy, requireApproval: proposed }: CreatePolicyInput) =>
   proposed === null ? null : requiredApproval(ctx, { projectId, ownedBy, proposed })
 
 /**
  * Creates a policy, which lets the developer use a wallet within rules, and the key lock that it needs. For a
  * developer-controlled wallet it takes effect once the wallet is put under policies.
  */
-export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
+export const createPolicy = async (ctx: SigningCtx, input: CreatePolicyInput): Promise<Policy> => {
   const { network, newId: id, expiresAt, credentials, actor } = input
   const { chain, address, limits } = checkProposed(ctx, input)
   const wallet = await getWallet(ctx, { ...input, by: { address } })
@@ -181,10 +184,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
 }
 
 /** Adds their wallets to policies. A policy is left out if the row of its wallet was edited. */
-export const withWallets = async (
-  ctx: Pick<Ctx, 'wallets'>,
-  policies: readonly PolicyRow[],
-): Promise<readonly Policy[]> => {
+export const withWallets = async (ctx: HasWallets, policies: readonly PolicyRow[]): Promise<readonly Policy[]> => {
   const wallets = await ctx.wallets.byIds([...new Set(policies.map(({ walletId }) => walletId))])
   const byId = new Map(wallets.map((wallet) => [wallet.id, wallet]))
   return policies.flatMap((policy) => {
@@ -197,7 +197,7 @@ export const withWallets = async (
  * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
  */
 export const listPolicies = async (
-  ctx: Pick<Ctx, 'chains' | 'vault' | 'wallets'>,
+  ctx: HasChains & HasVault & HasWallets,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string | undefined
@@ -219,7 +219,7 @@ export const listPolicies = async (
  * accepted before are still sent.
  */
 export const revokePolicy = async (
-  ctx: Pick<Ctx, 'vault' | 'wallets'>,
+  ctx: HasVault & HasWallets,
   input: Signatory & { readonly id: string },
 ): Promise<void> => {
   const { id, projectId, ownedBy, actor, credentials } = input

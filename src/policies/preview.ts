@@ -1,11 +1,12 @@
 // What a preview shows of policies: whether one allows the developer to do this, and if not, why.
 
+import type { HasDb } from '../../db/client.ts'
 import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
 import type { TypedData } from '../custody/payload.ts'
-import type { UnrevokedPolicy } from '../custody/vault.ts'
+import type { HasVault, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import { createJudge, type Judge } from './judge.ts'
 import type { PolicyPreview } from './schema.ts'
@@ -17,7 +18,7 @@ const LISTED_MAX = 20
 /** `from`: canonical. */
 type Sender = Reach & { readonly chain: Chain; readonly from: string }
 
-type Judging = Pick<Ctx, 'db' | 'vault' | 'wallets'>
+type Judging = HasDb & HasVault & HasWallets
 
 const policiesOf = async ({ vault }: Judging, walletId: string) => {
   try {

@@ -3,10 +3,10 @@ import { Elysia } from 'elysia'
 import { approverIdsOf, type ProposedApproval, shownPasskeys } from '../approvals/approvers.ts'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NETWORK, NODE } from '../http/codes.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { describedPolicies, describePolicy } from './describe.ts'
 import { shownLimits, writtenLimits } from './limits.ts'
 import { createPolicy, listPolicies, proposedIn, revokePolicy } from './policies.ts'
@@ -102,7 +102,7 @@ const shownProposal = ({
 
 const { detail, idempotent } = describedAs('Policies')
 
-export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
+export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) => {
   const shown = (row: Row): Policy => shownAt(row, ctx.now())
   const submit = submitRoute(ctx, shown)
   return new Elysia({ prefix: '/policies', normalize: false })

@@ -7,12 +7,12 @@ import { grantedApproval, namedApproval, noteUse, requireStillOpen } from '../ap
 import { typedDataRequestOf } from '../approvals/request.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { NodelessChain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
 import type { TypedData } from '../custody/payload.ts'
 import { contractOf, countUse } from '../custody/policy-limits.ts'
 import { neverSigned, tokensGranted, typedDataMismatch } from '../custody/typed-data-rules.ts'
 import type { Approval, KeyUse, OpenPolicies, Signatures, UnrevokedPolicy } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import type { TypedDataField } from '../typed-data/schema.ts'
 import { isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
 import type { PolicyRefusal } from './judge.ts'
@@ -52,14 +52,14 @@ type Signer = {
 export const neverSignedBy = ({ chain, wallet }: Signer, typedData: TypedData): string | null =>
   neverSigned(typedData, chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? '')
 
-const policiesOf = (ctx: Ctx, { wallet, credentials, actor }: TypedDataUse) =>
+const policiesOf = (ctx: SigningCtx, { wallet, credentials, actor }: TypedDataUse) =>
   ctx.vault.openPolicies({ wallet, credentials, actor, limit: POLICIES_A_WALLET_MAX })
 
 type Granting = { readonly policy: UnrevokedPolicy; readonly approval: ApprovalRow | null }
 
 /** The approval of a use; undefined if the policy needs none. */
 const grantedFor = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   { wallet, actor, typedData }: TypedDataUse,
   { policy, approval }: Granting,
 ): Promise<Approval | undefined> => {
@@ -71,7 +71,7 @@ const grantedFor = async (
 }
 
 const signWith = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   { use }: TypedDataUse,
   by: { readonly opened: OpenPolicies; readonly policyId: string; readonly approval: Approval | undefined },
 ): Promise<Signatures> => {
@@ -82,7 +82,7 @@ const signWith = async (
   return signatures
 }
 
-const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: OpenPolicies }) => {
+const signByPolicy = async (ctx: SigningCtx, asked: TypedDataUse & { readonly first: OpenPolicies }) => {
   const { wallet, credentials, typedData, first, approvalId } = asked
   // An approval belongs to one policy, and then only this policy is judged.
   const approval = await namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id: approvalId })
@@ -114,7 +114,7 @@ const signByPolicy = async (ctx: Ctx, asked: TypedDataUse & { readonly first: Op
  * Signs typed data with the credentials that a message needs, or with the developer's secret if a policy allows it (the oldest such
  * policy is used).
  */
-export const signWithPolicies = async (ctx: Ctx, asked: TypedDataUse): Promise<Signatures> => {
+export const signWithPolicies = async (ctx: SigningCtx, asked: TypedDataUse): Promise<Signatures> => {
   const { wallet, credentials, actor, use, approvalId } = asked
   if (isDelegated(asked) || approvalId !== undefined) {
     using first = await policiesOf(ctx, asked)

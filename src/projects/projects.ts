@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import {
   findProject,
   insertProject,
@@ -9,21 +10,23 @@ import {
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { addApiKey } from '../api-keys/api-keys.ts'
 import { projectMac } from '../auth/row-macs.ts'
-import type { Ctx, OperatorCtx, WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/contract.ts'
 import { noSuchProject } from '../errors.ts'
 import { readGiven } from '../http/text.ts'
+import type { OperatorCtx } from '../operators/ctx.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { projectWallet } from './wallet.ts'
 
 type WithSecret = { readonly projectId: string; readonly developerSecret: string; readonly actor: string }
 
-const createProjectWallets = async (ctx: Ctx, input: WithSecret): Promise<void> => {
+const createProjectWallets = async (ctx: OperatorCtx, input: WithSecret): Promise<void> => {
   for (const { network } of ctx.chains.served) await projectWallet(ctx, { ...input, network })
 }
 
 /** Inserts the row of a project with the settings of a new one. */
 export const insertNewProject = async (
-  { db, config, identity }: Pick<OperatorCtx, 'db' | 'config' | 'identity'>,
+  { db, config, identity }: HasDb & HasConfig & HasIdentity,
   { id, name }: { readonly id: string; readonly name: string },
 ): Promise<void> => {
   // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
@@ -93,14 +96,11 @@ const listed = (row: Project): ListedProject => ({
 })
 
 /** All projects, oldest first. For operators. */
-export const listProjects = async (ctx: Pick<WorkerCtx, 'db'>): Promise<readonly ListedProject[]> =>
+export const listProjects = async (ctx: HasDb): Promise<readonly ListedProject[]> =>
   (await selectProjects(ctx.db)).map(listed)
 
 /** A project with its settings. For operators. */
-export const showProject = async (
-  ctx: Pick<WorkerCtx, 'db'>,
-  { projectId }: { readonly projectId: string },
-): Promise<ShownProject> => {
+export const showProject = async (ctx: HasDb, { projectId }: { readonly projectId: string }): Promise<ShownProject> => {
   const row = await findProject(ctx.db, projectId)
   if (row === null) throw noSuchProject()
   const { allowedOrigins, returnAddresses, passkeyRpId } = row

@@ -1,16 +1,19 @@
+import type { HasDb } from '../../db/client.ts'
 import { lockProject, type ProjectSettings, setProjectSettings } from '../../db/queries/projects.ts'
 import { isAndroidApp } from '../auth/origins.ts'
 import { isRpIdFor } from '../auth/relying-party.ts'
 import { isReturnAddress, RETURN_ADDRESSES_MAX } from '../auth/return-addresses.ts'
 import { projectMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import type { AuditAct } from '../custody/vault.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import { UUID } from '../http/text.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
 type Switch = 'on' | 'off'
 
-type ChangeCtx = Pick<Ctx, 'db' | 'audit' | 'identity'>
+type ChangeCtx = HasDb & HasAudit & HasIdentity
 
 type Change = {
   readonly projectId: string
@@ -60,11 +63,11 @@ export const setAnonymousLogin = (
 /** Whether a text is an origin as browsers send it, a scheme, a host and perhaps a port, or as passkeys of an app on Android have it. */
 const isOrigin = (text: string): boolean => isAndroidApp(text) || (URL.canParse(text) && new URL(text).origin === text)
 
-type SettingsCtx = ChangeCtx & Pick<Ctx, 'config'>
+type SettingsCtx = ChangeCtx & HasConfig
 type Origins = { readonly projectId: string; readonly origins: readonly string[] }
 
 /** On mainnet, tokens and PINs must not pass through a page that others on the way can change. */
-const isSafe = ({ config }: Pick<Ctx, 'config'>, origin: string): boolean =>
+const isSafe = ({ config }: HasConfig, origin: string): boolean =>
   config.environment !== 'mainnet' || origin.startsWith('https://') || isAndroidApp(origin)
 
 const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {

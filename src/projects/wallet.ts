@@ -1,8 +1,8 @@
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { createWallet } from '../wallets/create.ts'
 
 type ProjectWalletInput = {
@@ -13,7 +13,7 @@ type ProjectWalletInput = {
 }
 
 /** The project is the owner, so the developer controls it. */
-const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> =>
+const createProjectWallet = (ctx: SigningCtx, input: ProjectWalletInput): Promise<WalletRow> =>
   createWallet(ctx, {
     projectId: input.projectId,
     actor: input.actor,
@@ -29,7 +29,7 @@ const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<Walle
  * The project's own wallet on a network, which mints and deploys unless the caller names another one. If it is missing (the
  * network was added later), the first request with the secret creates it.
  */
-export const projectWallet = async (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> => {
+export const projectWallet = async (ctx: SigningCtx, input: ProjectWalletInput): Promise<WalletRow> => {
   const by = { ownerId: input.projectId }
   const find = () => ctx.wallets.find({ projectId: input.projectId, ownedBy: null, network: input.network, by })
   const found = await find()

@@ -6,6 +6,7 @@
 // contract wallet is sent to another contract: only its sender tells whose it is.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { HasDb } from '../../db/client.ts'
 import { readCursor } from '../../db/queries/cursors.ts'
 import { listFreezes } from '../../db/queries/freezes.ts'
 import {
@@ -21,12 +22,12 @@ import { findWalletById, type WalletRow } from '../../db/queries/wallets.ts'
 import { CURSOR_PURPOSES, type Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
-import type { Ctx } from '../context.ts'
+import type { HasVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { freeze, unfreeze } from '../freezes/freeze.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 
-type CheckCtx = Pick<Ctx, 'db' | 'vault'> & { readonly chains: Chains }
+type CheckCtx = HasDb & HasVault & { readonly chains: Chains }
 
 /** A transaction that the chain has and the database does not. */
 type UnknownTransaction = {

@@ -3,6 +3,7 @@
 // the vaults write their audit rows. It may be killed and run again: what is there stays as it is, and until the end no key is
 // opened.
 
+import type { HasDb } from '../../db/client.ts'
 import { findProject, markProjectActivated } from '../../db/queries/projects.ts'
 import {
   insertWalletUnlessKnown,
@@ -17,11 +18,16 @@ import { isFaultOfDatabase } from '../../db/trouble.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import { walletMac } from '../auth/row-macs.ts'
 import type { Hex } from '../chains/chain.ts'
-import type { OperatorCtx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import type { JournalNote, OperatorVault, Vault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { storeAnswer } from '../idempotency/once.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { insertNewProject } from '../projects/projects.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
 import { type About, readAbout, recordSpedUp, recordSubmitted, type SignedAttempt } from '../transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../wallets/create.ts'
 import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
@@ -29,9 +35,15 @@ import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
 /** The vaults of the deployment, each with its own journal. */
 type Vaults = readonly Pick<OperatorVault, 'journalState' | 'journalNotes' | 'replayJournal' | 'finishRestore'>[]
 
-export type RestoreCtx = Pick<OperatorCtx, 'config' | 'db' | 'identity' | 'chains' | 'metrics' | 'tracer' | 'log'> & {
-  readonly vault: Pick<Vault, 'changeFreezes'>
-}
+export type RestoreCtx = HasConfig &
+  HasDb &
+  HasIdentity &
+  HasChains &
+  HasMetrics &
+  HasTracer &
+  HasLog & {
+    readonly vault: Pick<Vault, 'changeFreezes'>
+  }
 
 /** `answered`: its request was answered with another transaction, by another process. `failed`: it could not be written. */
 type SkipReason = 'nonce_held' | 'no_wallet' | 'answered' | 'failed'

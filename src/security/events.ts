@@ -10,10 +10,10 @@
 // A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
 // is ever part of an event; an owner's id is the project's own name of the owner.
 
+import type { HasDb } from '../../db/client.ts'
 import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-rows.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import type { SecurityEventKind } from '../../db/words.ts'
-import type { WorkerCtx } from '../context.ts'
 import { actOf, type Counted, createCounts, rowsOf, seenOf } from '../custody/counted-events.ts'
 import type { Audit } from '../custody/vault.ts'
 import { noSuchProject, type SecurityEvent } from '../errors.ts'
@@ -30,6 +30,8 @@ export type SecurityEvents = {
   /** Writes the events since the last time; if that fails, they are kept for the next. Never rejects. */
   flush(): Promise<void>
 }
+
+export type HasSecurityEvents = { readonly securityEvents: SecurityEvents }
 
 /** @param from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
 type Occurrence = { readonly event: SecurityEvent; readonly from: string }
@@ -85,7 +87,7 @@ export const createSecurityEvents = <Kind extends SecurityEventKind>(ctx: {
 
 /** For operators: the newest security events of all projects or of one, newest first. */
 export const listSecurityEvents = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
 ): Promise<readonly AuditRecord[]> => {
   const { projectId } = input

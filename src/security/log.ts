@@ -18,6 +18,8 @@ type Write = {
 
 export type Log = Readonly<Record<keyof typeof LEVELS, Write>>
 
+export type HasLog = { readonly log: Log }
+
 const MAX_CAUSES = 4
 /** Facts about an error that quote no value. PostgreSQL's `detail` and `where` do, so they are not logged. */
 const SAFE_FACTS = ['code', 'constraint_name', 'table_name', 'routine', 'trouble', 'retryable'] as const

@@ -25,7 +25,7 @@ const NO_ANSWER = {
   timed_out: 'did not answer in time',
 } as const
 
-export type OutgoingFailure = keyof typeof NO_ANSWER
+type OutgoingFailure = keyof typeof NO_ANSWER
 
 /** There is no answer, or not the expected one. The message is one sentence for operators; it has nothing of the answer. */
 export class OutgoingError extends Error {

@@ -1,10 +1,13 @@
+import type { HasDb } from '../../db/client.ts'
 import { listedAddresses } from '../../db/queries/listed-tokens.ts'
 import { contractsReceived } from '../../db/queries/movements.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { ownWallet } from '../wallets/get.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import type { TokenBalance } from './schema.ts'
 import { nativeToken, tokenDisplays, tokenOf } from './token.ts'
 
@@ -17,7 +20,7 @@ const LISTED_MAX = 250
  * for the coin, only balances above zero are returned.
  */
 export const tokenBalances = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'wallets' | 'identity'>,
+  ctx: HasDb & HasChains & HasWallets & HasIdentity,
   input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<TokenBalance[]> => {
   const { network } = input

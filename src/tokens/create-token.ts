@@ -1,7 +1,7 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { pendingBefore, resolveSender } from '../wallets/sender.ts'
 import { parseDisplayAmount } from './amount.ts'
@@ -22,7 +22,7 @@ type CreateTokenInput = Signatory & {
  * Creates a token owned by the sending wallet, which gets the initial supply: an ERC-20 contract, or the network's equivalent. Its
  * contract appears in the transaction's status.
  */
-export const createToken = async (ctx: Ctx, input: CreateTokenInput): Promise<Submitted> => {
+export const createToken = async (ctx: SigningCtx, input: CreateTokenInput): Promise<Submitted> => {
   const { projectId, name, symbol, decimals, logoUrl = '' } = input
   const sender = await resolveSender(ctx, input)
   const { chain } = sender

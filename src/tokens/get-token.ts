@@ -1,14 +1,16 @@
+import type { HasDb } from '../../db/client.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { Token } from '../signing/token-schema.ts'
 import { tokensOf } from './asset.ts'
-import type { Token } from './schema.ts'
 import { nativeToken, tokenDisplays, tokenOf } from './token.ts'
 
 /** One token, or the network's coin by its word. @throws not_found if there is no such token on the chain. */
 export const getToken = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'identity'>,
+  ctx: HasDb & HasChains & HasIdentity,
   input: Pick<Reach, 'projectId'> & { readonly network: Network; readonly token: string },
 ): Promise<Token> => {
   const { network, projectId } = input

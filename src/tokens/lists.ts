@@ -1,12 +1,15 @@
 // Imports a file in the Token Lists format (tokenlists.org), which is validated first. Of the list itself only name, version
 // and tokens are used. Lists are long and have many authors, so an invalid token is reported and the others are imported.
 
+import type { HasDb } from '../../db/client.ts'
 import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../db/queries/listed-tokens.ts'
 import { listedTokenMac } from '../auth/row-macs.ts'
 import type { NodelessChain } from '../chains/chain.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { cleanText } from '../chains/text.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
 export const TOKEN_LIST_FILE_BYTES_MAX = 10_000_000
 const TOKENS_MAX = 50_000
@@ -223,7 +226,7 @@ export const parseTokenListFile = (input: {
  * one. Valid tokens are stored, and the result reports the others.
  */
 export const importTokenList = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'chains' | 'identity'>,
+  ctx: HasDb & HasAudit & HasChains & HasIdentity,
   input: { readonly text: string; readonly actor: string },
 ): Promise<TokenListFile> => {
   const file = parseTokenListFile({ text: input.text, chains: ctx.chains.known })
@@ -246,7 +249,7 @@ export const importTokenList = async (
 
 /** Removes a list; its tokens are displayed as before the import. */
 export const removeTokenList = async (
-  ctx: Pick<Ctx, 'db' | 'audit'>,
+  ctx: HasDb & HasAudit,
   input: { readonly name: string; readonly actor: string },
 ): Promise<void> => {
   const { name, actor } = input

@@ -1,7 +1,7 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSender } from '../wallets/sender.ts'
 import { parseMovedAmount } from './amount.ts'
@@ -18,7 +18,7 @@ type MintTokenInput = Signatory & {
 }
 
 /** Mints an amount of a token. */
-export const mintToken = async (ctx: Ctx, input: MintTokenInput): Promise<Submitted> => {
+export const mintToken = async (ctx: SigningCtx, input: MintTokenInput): Promise<Submitted> => {
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
   const named = input.recipient === undefined ? null : chain.parseAddress(input.recipient, 'recipient')

@@ -2,10 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SENDING } from '../http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
+import { Token } from '../signing/token-schema.ts'
 import { tokenBalances } from './balances.ts'
 import { createToken } from './create-token.ts'
 import { getToken } from './get-token.ts'
@@ -15,7 +16,6 @@ import {
   BatchTransferTokenBody,
   CreateTokenBody,
   MintTokenBody,
-  Token,
   TokenBalance,
   TokenQuery,
   TransferTokenBody,
@@ -26,7 +26,7 @@ const { detail, idempotent } = describedAs('Tokens')
 
 const SUBMITS = { 200: TransactionResult, 202: WaitingApproval } as const
 
-export const tokenRoutes = (ctx: Ctx, authentication: Authentication) => {
+export const tokenRoutes = (ctx: SigningCtx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shownSubmitted)
   return new Elysia({ prefix: '/tokens', normalize: false })
     .use(authentication)

@@ -9,9 +9,9 @@ import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Chain, NodelessChain } from '../chains/chain.ts'
 import type { TokenDisplay } from '../chains/networks.ts'
 import type { Sealer } from '../platform/sealing/sealer.ts'
+import type { Token } from '../signing/token-schema.ts'
 import type { PreviewContract } from '../transactions/preview-schema.ts'
 import { nameUuid } from './name-uuid.ts'
-import type { Token } from './schema.ts'
 
 /** Never change this constant: the uuid of every token depends on it. */
 const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'

@@ -1,8 +1,8 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { parseMovedAmount } from './amount.ts'
@@ -25,7 +25,7 @@ type TransferInput = Signatory & {
 }
 
 /** Transfers amounts of a token or of the coin from a wallet of the project, in one transaction: all or nothing. */
-export const transferToken = async (ctx: Ctx, input: TransferInput): Promise<Submitted> => {
+export const transferToken = async (ctx: SigningCtx, input: TransferInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
   const { chain, address: from } = signer
   const recipients = input.transfers.map(({ recipient, fields }) => chain.parseAddress(recipient, fields.recipient))

@@ -10,11 +10,13 @@ type Fetch = (request: Request) => Response | Promise<Response>
 /** What is found out about a request on its way. */
 type Facts = { route?: string; projectId?: string }
 
-export type Requests = {
+type Requests = {
   /** Logs and traces the requests that `fetch` answers, if either is on. */
   watch(fetch: Fetch): Fetch
   note(request: Request, facts: Facts): void
 }
+
+export type HasRequests = { readonly requests: Requests }
 
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 /** Asked every few seconds, by programs. */

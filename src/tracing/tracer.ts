@@ -47,6 +47,8 @@ export type Tracer = {
   close(): Promise<void>
 }
 
+export type HasTracer = { readonly tracer: Tracer }
+
 const OFF: Tracer = {
   isOn: false,
   enter: () => null,

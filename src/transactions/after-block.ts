@@ -1,6 +1,7 @@
 // What the worker does after new blocks: raises the fees of waiting transactions or gives them up, finds nonces that other
 // transactions used, and refreshes the state of waiting signers.
 
+import type { HasDb } from '../../db/client.ts'
 import {
   dueClocks,
   lowestWaiting,
@@ -14,7 +15,10 @@ import { noteAttemptError } from '../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../db/words.ts'
 import type { Head } from '../blocks/fork.ts'
 import type { Chain } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasLog } from '../security/log.ts'
+import type { TrackingCtx } from '../signing/ctx.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
 import { isNonceUsedInFinalBlock, reconcileOne } from './reconcile.ts'
 import { recordObservation } from './record-observation.ts'
 import type { Round } from './round.ts'
@@ -33,7 +37,7 @@ const RISE_DIVISOR = 8n
  * makes no block, and the cancel would be the dearest transaction of the first one.
  */
 export const runClocks = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics' | 'tracer'>,
+  ctx: HasDb & HasLog & HasMetrics & HasTracer,
   { chain, head, cursor }: { readonly chain: Chain; readonly head: Head; readonly cursor: Cursor },
 ): Promise<void> => {
   const { network } = chain
@@ -68,7 +72,7 @@ const SIGNERS_MAX = 50
  * Callers see that at once (`nonce_used`), and a failure when the count is final.
  */
 export const findUsedNonces = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, at }: { readonly chain: Chain; readonly at: BlockPoint },
 ): Promise<void> => {
   const { network } = chain
@@ -93,10 +97,7 @@ const SIGNER_WAITED_SECONDS = 20
 const SIGNERS_AT_ONCE = 100
 
 /** Stores the node's view of waiting signers (balance, counts), so that operators can distinguish a nonce gap from a low fee. */
-export const refreshSignerStates = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
-  { chain, isOver }: Round,
-): Promise<void> => {
+export const refreshSignerStates = async (ctx: HasDb & HasLog, { chain, isOver }: Round): Promise<void> => {
   const { network } = chain
   for (const address of await signersToRefresh(ctx.db, {
     network,

@@ -10,8 +10,8 @@ import {
 import { NONCE_USED } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import { isHex } from '../chains/intent.ts'
-import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
+import type { TrackingCtx } from '../signing/ctx.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { traceBroadcast } from '../tracing/transactions.ts'
 import type { Observation } from './record-observation.ts'
@@ -23,7 +23,7 @@ type BroadcastResult = 'done' | 'try_again'
  * Sends the recorded bytes of the chosen attempt. Sending is idempotent, so it takes no lock. An ambiguous answer changes
  * nothing: it neither frees the nonce nor fails the transaction.
  */
-export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string): Promise<BroadcastResult> => {
+export const broadcastTransaction = async (ctx: TrackingCtx, transactionId: string): Promise<BroadcastResult> => {
   const found = await transactionWithAttempts(ctx.db, transactionId)
   if (found === null || found.transaction.minedBlockHash !== null || found.transaction.final) return 'done'
   const attempt = found.attempts[found.transaction.chosen]
@@ -33,7 +33,7 @@ export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string
 }
 
 const sendChosen = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { found, attempt, raw }: Pick<Broadcast, 'found' | 'attempt'> & { readonly raw: Hex },
 ): Promise<BroadcastResult> => {
   const chain = ctx.chains.withNode(found.transaction.network)
@@ -48,7 +48,7 @@ const sendChosen = async (
  * pool that has the cancel refuses the rung. What an operator gave up stays given up.
  */
 const resumeWithRung = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, found, attempt }: Pick<Broadcast, 'chain' | 'found' | 'attempt'>,
 ): Promise<boolean> => {
   const { signerAddress, givenUp, rungs, worstCost: recordedCost } = found.transaction
@@ -73,7 +73,7 @@ const resumeWithRung = async (
  * failed for good, the execution is given up. The cancel calls no code and never waits.
  */
 const waitsForDeployment = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, found, attempt }: Pick<Broadcast, 'chain' | 'found' | 'attempt'>,
 ): Promise<boolean> => {
   const { id: transactionId, network, kind, contractWallet } = found.transaction
@@ -88,7 +88,7 @@ const waitsForDeployment = async (
 
 /** Asks as of the tracker's block, which is above that of the deployment, so that a node that lags behind proves nothing. */
 const willNeverBeDeployed = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, contractWallet, nonce }: { readonly chain: Chain; readonly contractWallet: string; readonly nonce: number },
 ): Promise<boolean> => {
   const { network, contractWallets } = chain
@@ -105,10 +105,10 @@ type Broadcast = {
   readonly outcome: Awaited<ReturnType<Chain['broadcast']>>
 }
 
-const record = (ctx: WorkerCtx, { found }: Pick<Broadcast, 'found'>, observation: Observation): Promise<void> =>
+const record = (ctx: TrackingCtx, { found }: Pick<Broadcast, 'found'>, observation: Observation): Promise<void> =>
   ctx.recordObservation({ transactionId: found.transaction.id, observation })
 
-const handleOutcome = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
+const handleOutcome = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
   const { found, attempt, outcome } = broadcast
   const { network, id: transactionId } = found.transaction
   switch (outcome.kind) {
@@ -166,7 +166,7 @@ const describeLack = async (
  * While the signer cannot pay the chosen rung, this keeps the highest lower rung that it can pay in the node's pool. Nothing
  * is sent beside the cancel.
  */
-const sendLowerRung = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<void> => {
+const sendLowerRung = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<void> => {
   const { chain, found } = broadcast
   const { chosen, rungs } = found.transaction
   if (chosen === rungs) return
@@ -179,7 +179,7 @@ const sendLowerRung = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<void
 }
 
 /** The nonce is used: by one of our attempts (the tracker finds it), or by another transaction (the reconciler decides that). */
-const handleUsedNonce = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
+const handleUsedNonce = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
   const { chain, found, attempt } = broadcast
   for (const { hash } of found.attempts) {
     const status = await chain.status(hash as Hex)

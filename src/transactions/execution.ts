@@ -1,14 +1,13 @@
 // What a contract wallet's execution depends on, and why it would fail.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Queryable } from '../../db/client.ts'
+import type { HasDb, Queryable } from '../../db/client.ts'
 import { hasDeployment, pendingInputs } from '../../db/queries/contract-wallets.ts'
 import { type Signer, type UnminedRow, unminedBefore } from '../../db/queries/transactions.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
 import type { Chain, Intent, RecordedIntent } from '../chains/chain.ts'
 import type { FailingCall } from '../chains/contract-wallets.ts'
 import { destinationsOf, isHex, sumOfValues } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Turn } from '../queue.ts'
 import { coinAmount } from '../tokens/token.ts'
@@ -37,7 +36,7 @@ const intentOf = (row: UnminedRow): RecordedIntent => ({
  * @param input.turn after which the signer's earlier requests are recorded.
  */
 export const recordedBefore = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: HasDb,
   input: {
     readonly signer: Signer
     readonly projectId: string
@@ -72,7 +71,7 @@ export type Execution = ReadContractWallet & {
 }
 
 export const executionOf = (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: HasDb,
   input: Pick<Execution, 'chain' | 'kind' | 'intents' | 'turn'> & {
     readonly projectId: string
     readonly contract: ReadContractWallet

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { HasDb } from '../../db/client.ts'
 import {
   type AttemptOverview,
   findSigner,
@@ -12,7 +13,7 @@ import {
 } from '../../db/queries/overview.ts'
 import { transactionWithAttempts } from '../../db/queries/transactions.ts'
 import type { AccountState, Chain, Hex, Offer } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { noSuchTransaction } from './waiting.ts'
 
 const JOBS_SHOWN = 10
@@ -47,7 +48,7 @@ export type Inspection = {
   readonly node: NodeView | null
 }
 
-type InspectCtx = Pick<WorkerCtx, 'db' | 'chains'>
+type InspectCtx = HasDb & HasChains
 
 /** What the attempts offer, by their signed bytes: for a process that may read these. */
 export const offersInBytes = async ({ db, chains }: InspectCtx, id: string): Promise<Offers> => {

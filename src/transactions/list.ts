@@ -1,9 +1,11 @@
+import type { HasDb } from '../../db/client.ts'
 import { listTransactionsOf, type TransactionFilter } from '../../db/queries/transaction-lists.ts'
 import { findTransaction } from '../../db/queries/transactions.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { onlyNetwork } from '../wallets/signer.ts'
 import { type Recorded, withWaiting } from './status.ts'
 
@@ -15,7 +17,7 @@ type ListInput = Reach &
     readonly limit: number
   }
 
-type ListCtx = Pick<Ctx, 'db' | 'chains' | 'wallets'>
+type ListCtx = HasDb & HasChains & HasWallets
 
 /** The transactions within reach, newest first. */
 export const listTransactions = async (ctx: ListCtx, input: ListInput): Promise<readonly Recorded[]> => {

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { AddressField, closed, NetworkField } from '../http/schema.ts'
 import { PolicyPreview } from '../policies/schema.ts'
-import { Token } from '../tokens/schema.ts'
+import { Token } from '../signing/token-schema.ts'
 import { UnsignedTransaction } from './schema.ts'
 
 const EXAMPLE = {

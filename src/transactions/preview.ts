@@ -1,11 +1,16 @@
+import type { HasDb } from '../../db/client.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Chain, Intent, Movement, Preview } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasVault } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { previewPolicies } from '../policies/preview.ts'
 import { contractOf, nativeToken, type TokenDisplays, tokenDisplays, tokenOf } from '../tokens/token.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import type { AssetChange, PreviewResult } from './preview-schema.ts'
@@ -30,7 +35,7 @@ const LIMIT_MS = 50_000
 
 /** Simulates transactions in sequence and sends nothing. One that fails does not fail the others. */
 export const previewTransactions = async (
-  ctx: Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'identity'>,
+  ctx: HasConfig & HasDb & HasChains & HasVault & HasWallets & HasIdentity,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
   const limitMs = Math.min(NODE_TIMEOUTS_MAX * ctx.config.nodeTimeoutMs, LIMIT_MS)
@@ -46,7 +51,7 @@ export const previewTransactions = async (
 }
 
 const previewAll = async (
-  ctx: Pick<Ctx, 'db' | 'chains' | 'vault' | 'wallets' | 'identity'>,
+  ctx: HasDb & HasChains & HasVault & HasWallets & HasIdentity,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
   const network = input.network ?? (await onlyNetwork(ctx, { ...input, address: input.from, field: 'from' }))

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { holdCursor, readCursor, seenHash } from '../../db/queries/cursors.ts'
 import {
   longQuiet,
@@ -10,7 +10,8 @@ import {
 } from '../../db/queries/transactions.ts'
 import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasLog } from '../security/log.ts'
+import type { TrackingCtx } from '../signing/ctx.ts'
 import { type Observation, recordObservation } from './record-observation.ts'
 import type { Round } from './round.ts'
 import { isNonceUsedForAll, isUnknownToAll } from './second-opinion.ts'
@@ -27,7 +28,7 @@ const ASKED_TOGETHER = 25
  * Finds transactions that got stuck, for instance because a job was lost: asks the node about each live one without news, and
  * sends it again if the node does not have it. It goes by our tables, not by the queue's.
  */
-export const reconcileTransactions = async (ctx: WorkerCtx, round: Round): Promise<void> => {
+export const reconcileTransactions = async (ctx: TrackingCtx, round: Round): Promise<void> => {
   const { chain, isOver } = round
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
   const [waiting, unclear] = await splitByPool(ctx, { chain, rows })
@@ -41,7 +42,7 @@ export const reconcileTransactions = async (ctx: WorkerCtx, round: Round): Promi
 
 /** @returns whether the node answered for all of them. */
 const reconcileTogether = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
 ): Promise<boolean> => {
   try {
@@ -55,7 +56,7 @@ const reconcileTogether = async (
 
 /** One bad answer fails the whole group. Then each transaction is queried alone. @returns those that were queried. */
 const reconcileEach = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { round: { chain, isOver }, rows }: { readonly round: Round; readonly rows: readonly QuietRow[] },
 ): Promise<readonly QuietRow[]> => {
   for (const [index, row] of rows.entries()) {
@@ -65,7 +66,7 @@ const reconcileEach = async (
   return rows
 }
 
-const markAsked = (ctx: Pick<WorkerCtx, 'db'>, rows: readonly QuietRow[]): Promise<void> =>
+const markAsked = (ctx: HasDb, rows: readonly QuietRow[]): Promise<void> =>
   touchTransactions(
     ctx.db,
     rows.map(({ id }) => id),
@@ -73,7 +74,7 @@ const markAsked = (ctx: Pick<WorkerCtx, 'db'>, rows: readonly QuietRow[]): Promi
 
 /** Splits the rows into those whose chosen attempt is in the node's pool, and the others. */
 const splitByPool = async (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
 ): Promise<readonly [waiting: readonly QuietRow[], unclear: readonly QuietRow[]]> => {
   const inNoBlock = rows.filter(({ minedBlockHash }) => minedBlockHash === null)
@@ -92,7 +93,7 @@ const splitByPool = async (
 
 /** Asks the node about some transactions together, and records the answers. */
 const reconcileRows = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
 ): Promise<void> => {
   const found = (await Promise.all(rows.map(({ id }) => transactionWithAttempts(ctx.db, id)))).filter(
@@ -118,7 +119,7 @@ const reconcileRows = async (
 
 /** Asks the node about one transaction, and records the answer. */
 export const reconcileOne = (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, row }: { readonly chain: Chain; readonly row: QuietRow },
 ): Promise<void> => reconcileRows(ctx, { chain, rows: [row] })
 
@@ -137,7 +138,7 @@ const trackerHasAnotherBlock = async (
 
 /** What the node says about a transaction; null for nothing new. */
 const observationOf = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   input: {
     readonly chain: Chain
     readonly found: WithAttempts
@@ -177,7 +178,7 @@ const hasBlockChanged = async (
  * hashes: that a node does not know them proves nothing.
  */
 export const isNonceUsedInFinalBlock = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  ctx: HasDb & HasLog,
   input: { readonly chain: Chain; readonly row: Pick<QuietRow, 'signerAddress' | 'nonce'> },
 ): Promise<boolean> => {
   const { chain, row } = input

@@ -1,7 +1,7 @@
 // Runs transition.ts: reads a row as a state and an observation as an event, and writes the new state and its effects in one
 // database transaction. All changes after a transaction was recorded are made here, but for speed-ups' rows and repair.ts.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { pendingExecutions } from '../../db/queries/contract-wallets.ts'
 import {
@@ -13,10 +13,10 @@ import {
   type TransactionRow,
 } from '../../db/queries/transactions.ts'
 import type { FailureCode, Network } from '../../db/words.ts'
-import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
-import type { Metrics } from '../metrics/metrics.ts'
+import type { HasMetrics, Metrics } from '../metrics/metrics.ts'
 import { createBatcher } from '../queue.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
 import { traceOutcome } from '../tracing/transactions.ts'
 import { failureSentence } from './failure-words.ts'
 import {
@@ -188,18 +188,20 @@ export const countOutcome = (
 
 export type Observed = { readonly transactionId: string; readonly observation: Observation }
 
-export type ObservationRecorder = (observed: Observed) => Promise<void>
+type ObservationRecorder = (observed: Observed) => Promise<void>
+
+export type HasObservationRecorder = { readonly recordObservation: ObservationRecorder }
 
 const OBSERVATIONS_A_BATCH_MAX = 100
 
 /** Records observations, up to a hundred of them in one database transaction. */
-export const createObservationRecorder = (ctx: Pick<WorkerCtx, 'db' | 'metrics' | 'tracer'>): ObservationRecorder =>
+export const createObservationRecorder = (ctx: HasDb & HasMetrics & HasTracer): ObservationRecorder =>
   createBatcher({
     sizeMax: OBSERVATIONS_A_BATCH_MAX,
     run: (observed: readonly Observed[]) => ctx.db.transaction((tx) => recordObservations(ctx, tx, observed)),
   })
 
-type RecordCtx = Pick<WorkerCtx, 'metrics' | 'tracer'>
+type RecordCtx = HasMetrics & HasTracer
 
 /** Stores what an observation changes about a transaction. Idempotent: without a change it writes nothing. */
 export const recordObservation = (ctx: RecordCtx, tx: Tx, observed: Observed): Promise<void> =>

@@ -8,8 +8,9 @@ import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
 import { insertCreatedToken } from '../../db/queries/listed-tokens.ts'
 import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
 import { type AttemptRow, insertAttempts, insertTransaction } from '../../db/queries/transactions.ts'
-import type { WorkerCtx } from '../context.ts'
 import type { RememberedAnswer } from '../idempotency/once.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
 import { recordObservation } from './record-observation.ts'
 
 /** An attempt before it is signed. */
@@ -61,7 +62,7 @@ export const recordSubmitted = async (
 
 /** Replaces the attempts of a transaction that were never sent. */
 export const recordSpedUp = async (
-  ctx: Pick<WorkerCtx, 'metrics' | 'tracer'>,
+  ctx: HasMetrics & HasTracer,
   tx: Tx,
   { network, ladder, firstRung, isCancelUnsent }: SpedUpRows,
   attempts: readonly SignedAttempt[],

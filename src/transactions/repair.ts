@@ -2,17 +2,19 @@
 // another block, and their nonces free. Only an operator decides this, with `cli tx repair`. No other code changes a final
 // status.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { type BlockPoint, oldestSeen } from '../../db/queries/cursors.ts'
 import { hashesOf } from '../../db/queries/folded.ts'
 import { countedTooFew, type FinalRow, finalFromTheTop, releaseLost, reopenMoved } from '../../db/queries/mined.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { HasAudit, HasWorkerAudit } from '../custody/audit.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasLog } from '../security/log.ts'
 import { FAILURE_SENTENCES } from './failure-words.ts'
 
 /** Counts and audits the event, in the database transaction in which the tracker goes back. */
 export const recordFinalBlocksLost = async (
-  ctx: Pick<WorkerCtx, 'audit' | 'metrics'>,
+  ctx: HasWorkerAudit & HasMetrics,
   tx: Tx,
   { chain, fork }: { readonly chain: Pick<Chain, 'network'>; readonly fork: BlockPoint },
 ): Promise<void> => {
@@ -31,7 +33,7 @@ export const recordFinalBlocksLost = async (
  * Logs what the tracker cannot see: the node's newest block is below a final one, or the chain counts fewer transactions of a
  * signer than we have as final. Only logs, because a node that lags behind looks the same.
  */
-export const checkFinalBlocks = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+export const checkFinalBlocks = async (ctx: HasDb & HasLog, chain: Chain): Promise<void> => {
   const { network } = chain
   const final = await oldestSeen(ctx.db, { network, purpose: 'track' })
   if (final === null) return
@@ -66,7 +68,7 @@ type Lost = { readonly row: FinalRow; readonly fate: Fate }
 
 const BATCH = 200
 
-type RepairCtx = Pick<Ctx, 'db' | 'audit'>
+type RepairCtx = HasDb & HasAudit
 
 /** Finds final transactions whose blocks the chain no longer has, highest first. Changes nothing. */
 export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promise<readonly Lost[]> => {

@@ -2,10 +2,10 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SENDING, SIGNING } from '../http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { refusalSentence } from './failure-words.ts'
 import { parseFees } from './intent.ts'
 import { listTransactions } from './list.ts'
@@ -74,7 +74,7 @@ const shownListed = (recorded: Recorded): ListedTransaction => ({
   created_at: recorded.row.createdAt.toISOString(),
 })
 
-export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
+export const transactionRoutes = (ctx: SigningCtx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shownSubmitted)
   return new Elysia({ prefix: '/transactions', normalize: false })
     .use(authentication)

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FinalCandidate } from '../../db/queries/mined.ts'
 import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, HashStatus, Hex, Opinion } from '../chains/chain.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasLog } from '../security/log.ts'
 
 /** A network with its nodes, each of which is asked. */
 type AskedChain = Pick<Chain, 'network' | 'depth' | 'opinions'>
@@ -21,7 +21,7 @@ export const hasSucceeded = (
 
 /** Whether every other opinion agrees. A node that does not answer does not agree: if it stays away, it is no longer asked. */
 const doAllAgree = async (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   { chain, agrees }: { readonly chain: AskedChain; readonly agrees: (opinion: Opinion) => Promise<boolean> },
 ): Promise<boolean> => {
   const answers = await Promise.all(
@@ -49,7 +49,7 @@ const RESULT_WAITS_MS = 2_000
 
 /** What each node but the first says; empty of one that does not answer soon. */
 const otherStatuses = (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   { chain, rows }: { readonly chain: AskedChain; readonly rows: readonly Judged[] },
 ): Promise<(readonly HashStatus[])[]> =>
   Promise.all(
@@ -70,7 +70,7 @@ const otherStatuses = (
  * @param input.statuses what `chain.statuses` answered, in the order of the rows.
  */
 export const agreedResults = async <Row extends Judged & { readonly transactionId: string }>(
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   input: { readonly chain: AskedChain; readonly rows: readonly Row[]; readonly statuses: readonly HashStatus[] },
 ): Promise<ReadonlyMap<Row, Mined>> => {
   const { chain, rows, statuses } = input
@@ -101,7 +101,7 @@ export const agreedResults = async <Row extends Judged & { readonly transactionI
  * node reports another result than is recorded.
  */
 export const judgeFinal = async (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   { chain, rows }: { readonly chain: AskedChain; readonly rows: readonly FinalCandidate[] },
 ): Promise<{ readonly agreed: readonly FinalCandidate[]; readonly doubted: readonly FinalCandidate[] }> => {
   const agreed = new Set(rows)
@@ -135,23 +135,19 @@ export const judgeFinal = async (
 }
 
 /** Whether the block at this height is final for every node. */
-export const isFinalForAll = (ctx: Pick<WorkerCtx, 'log'>, chain: AskedChain, blockNumber: bigint): Promise<boolean> =>
+export const isFinalForAll = (ctx: HasLog, chain: AskedChain, blockNumber: bigint): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => finalNumberOf(chain, await opinion.head()) >= blockNumber })
 
 /** Whether every node counts more transactions of the signer than the nonce, as of a block. */
 export const isNonceUsedForAll = (
-  ctx: Pick<WorkerCtx, 'log'>,
+  ctx: HasLog,
   chain: AskedChain,
   at: { readonly address: string; readonly nonce: number; readonly blockNumber: bigint },
 ): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => ((await opinion.transactionCountAt(at)) ?? 0) > at.nonce })
 
 /** Whether no node has any of these transactions, in a block or in its pool. */
-export const isUnknownToAll = (
-  ctx: Pick<WorkerCtx, 'log'>,
-  chain: AskedChain,
-  hashes: readonly Hex[],
-): Promise<boolean> =>
+export const isUnknownToAll = (ctx: HasLog, chain: AskedChain, hashes: readonly Hex[]): Promise<boolean> =>
   doAllAgree(ctx, {
     chain,
     agrees: async (opinion) =>

@@ -1,8 +1,8 @@
 import type { Intent } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { parseIntent, refuseForm, UINT256_END } from './intent.ts'
 import { batchUnsupported } from './sending.ts'
@@ -13,7 +13,7 @@ const SENT_AS = 'what is sent is of type 2 without an access list, and its fees 
 
 /** Signs and records a transaction; the worker sends it. */
 export const signAndSend = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: SignInput & { readonly remember?: Remember<Submitted> },
 ): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
@@ -43,7 +43,7 @@ const elementOf = (intent: Intent, field: string): Intent => {
 }
 
 /** Signs and records one transaction in which a contract wallet makes several calls: in order, all or none. */
-export const batchSignAndSend = async (ctx: Ctx, input: BatchInput): Promise<Submitted> => {
+export const batchSignAndSend = async (ctx: SigningCtx, input: BatchInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer
   const intents = input.unsignedTransactions.map((text, index) => {

@@ -6,9 +6,9 @@ import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
 import type { Chain, Intent, Prepared, RecordedIntent } from '../chains/chain.ts'
 import { destinationsOf } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Turn } from '../queue.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import {
@@ -58,7 +58,7 @@ const soleIntent = (intents: readonly Intent[]): Intent => {
 }
 
 /** Simulates and prices what the signer must send. Changes nothing. */
-export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sending> => {
+export const prepareSending = async (ctx: SigningCtx, input: SendingInput): Promise<Sending> => {
   const { projectId, kind, chain, wallet, signer, intents, turn } = input
   for (let tries = 1; ; tries += 1) {
     const contract = await readContractWallet(chain, wallet)
@@ -76,7 +76,7 @@ export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sen
 
 /** null if somebody else seems to have deployed the wallet meanwhile. */
 const prepareExecution = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: SendingInput & { readonly of: Execution; readonly tries: number },
 ): Promise<Sending | null> => {
   const { kind, chain, signer, intents, of, tries, turn } = input

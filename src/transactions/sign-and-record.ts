@@ -7,8 +7,7 @@
 // what was signed from then on. So nobody is told any more that nothing was done.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Tx } from '../../db/client.ts'
-import type { Ctx } from '../context.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { AppError } from '../errors.ts'
 import { outcomeUnknown } from '../idempotency/once.ts'
 import { within } from '../queue.ts'
@@ -28,7 +27,7 @@ const unknown = (): AppError => outcomeUnknown('The vault')
  * @throws unavailable if the vault gives no answer, or if something else was recorded while it signed.
  */
 export const signAndRecord = async <Plan, Signed, Result>(
-  { db }: Pick<Ctx, 'db'>,
+  { db }: HasDb,
   steps: {
     readonly plan: (tx: Tx) => Promise<Plan>
     readonly sign: (plan: Plan) => Promise<Signed>

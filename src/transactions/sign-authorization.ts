@@ -1,7 +1,7 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { NONCE_END, parseQuantity, UINT256_END } from './intent.ts'
 import { nextNonceOf } from './next-nonce.ts'
@@ -42,7 +42,10 @@ const requireChainId = (text: string | undefined, chainId: number): void => {
  * credentials of all control modes, as a message does, and no policy allows it. The vault refuses a delegate that the project
  * does not name; the zero address, which ends a delegation, needs no name.
  */
-export const signAuthorization = async (ctx: Ctx, input: SignAuthorizationInput): Promise<SignedAuthorization> => {
+export const signAuthorization = async (
+  ctx: SigningCtx,
+  input: SignAuthorizationInput,
+): Promise<SignedAuthorization> => {
   const { authorization, credentials, actor } = input
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain, address } = signer

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Hex } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/contract.ts'
 import { unreachable } from '../errors.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
 import { parseHex } from './intent.ts'
@@ -35,7 +35,7 @@ const bytesOf = (message: string, type: MessageType): Uint8Array => {
  * wallet by ERC-1271, wrapped as in ERC-6492 until it is deployed. The audit row has only the digest of the message. No
  * policy opens the key, and a shared keyring needs both credentials.
  */
-export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<Hex> => {
+export const signMessage = async (ctx: SigningCtx, input: SignMessageInput): Promise<Hex> => {
   const { messageType, credentials, actor } = input
   const signer = await resolveKeySigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer

@@ -2,10 +2,10 @@ import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Hex, ReadPayload, SignerPayload, Unsigned } from '../chains/chain.ts'
 import { provided } from '../chains/provided.ts'
-import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/contract.ts'
 import { AppError } from '../errors.ts'
 import { withKeyFor } from '../policies/delegated.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { NONCE_END, parseHex, parseQuantity, UINT256_END } from './intent.ts'
 import type { SignerPayloadField } from './payload-schema.ts'
@@ -61,7 +61,7 @@ type Judging = Pick<Parameters<typeof unsignedByPolicy>[1], 'chain' | 'wallet' |
  * Holds a payload to what `sign` would make of the same call by a policy: for the next nonce, a tip within the bounds, in the coin,
  * and valid at most twice as long. @returns the highest fee to charge.
  */
-const feeByPolicy = async (ctx: Ctx, { payload, unsigned, madeBy, ...signing }: Judging): Promise<bigint> => {
+const feeByPolicy = async (ctx: SigningCtx, { payload, unsigned, madeBy, ...signing }: Judging): Promise<bigint> => {
   const { chain, intent } = signing
   if (intent.madeBy !== madeBy) {
     throw new AppError('node_unavailable', 'The runtime was upgraded during the preparation. Send the request again.')
@@ -83,7 +83,7 @@ const feeByPolicy = async (ctx: Ctx, { payload, unsigned, madeBy, ...signing }: 
  * the call is judged as `sign` judges it. The audit row has the hash of the whole extrinsic.
  * @returns the signature behind the byte of its type.
  */
-export const signPayload = async (ctx: Ctx, input: SignPayloadInput): Promise<Hex> => {
+export const signPayload = async (ctx: SigningCtx, input: SignPayloadInput): Promise<Hex> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain, address: from } = signer
   const wallet = await walletOf(ctx, { ...input, signer })

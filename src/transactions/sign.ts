@@ -5,10 +5,10 @@ import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent, TransactionCounts, Unsigned } from '../chains/chain.ts'
 import type { ContractWallet } from '../chains/contract-wallets.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/contract.ts'
 import { isDelegated, type Signing, withKeyFor } from '../policies/delegated.ts'
 import { type FieldOf, refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executionOf, withInnerReason } from './execution.ts'
@@ -31,7 +31,7 @@ const OF_A_CONTRACT = 'the key of a wallet of type "contract" signs transactions
  * a transaction of the owner's key, which also deploys the wallet if that has no code.
  * @returns the raw signed transaction.
  */
-export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<string> => {
+export const signTransaction = async (ctx: SigningCtx, input: SignInput): Promise<string> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer
   const intent = parseIntent(chain, input.unsignedTransaction)
@@ -77,7 +77,7 @@ type SigningInput = {
 }
 
 /** The transaction to sign, with missing fields filled in. */
-const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
+const unsignedOf = async (ctx: SigningCtx, signing: SigningInput): Promise<Unsigned> => {
   const { chain, wallet, intent } = signing
   if (wallet.type === 'contract') return executionUnsigned(ctx, signing)
   return chain.complete(intent) ?? fillIn(ctx, { chain, intent, from: wallet.address })
@@ -87,7 +87,7 @@ const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> =>
  * The transaction to sign with a policy: only for the next nonce, because a signature outlives its policy, and with gas and
  * fees close to what we would choose.
  */
-export const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
+export const unsignedByPolicy = async (ctx: SigningCtx, signing: SigningInput): Promise<Unsigned> => {
   const { chain, wallet, intent, fieldOf } = signing
   const open = openOf(intent)
   const choose = nonceByPolicy(ctx, signing)
@@ -108,7 +108,7 @@ const countsOf = ({ chain, wallet }: SigningInput): Promise<TransactionCounts> =
  * developer could fill the pool with signatures whose fees are too low to be mined before the policy ends. They count where
  * extrinsics are mortal, as those end by themselves. @throws policy_denied if the intent has another nonce.
  */
-const nonceByPolicy = (ctx: Ctx, { chain, wallet, intent }: SigningInput) => {
+const nonceByPolicy = (ctx: SigningCtx, { chain, wallet, intent }: SigningInput) => {
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
   const heldFrom = (fromNonce: number) => readHeldNonces(ctx.db, signer, { fromNonce })
   // If the caller's nonce is right, our records are read while the node answers.
@@ -130,13 +130,13 @@ type FillInInput = {
   readonly asIfDeployed?: ContractWallet
 }
 
-const fillIn = (ctx: Ctx, { chain, intent, from, asIfDeployed }: FillInInput): Promise<Unsigned> => {
+const fillIn = (ctx: SigningCtx, { chain, intent, from, asIfDeployed }: FillInInput): Promise<Unsigned> => {
   const next = nextNonceOf(ctx, { network: chain.network, address: from })
   return chain.fill(intent, from, { nonce: intent.nonce ?? next, asIfDeployed })
 }
 
 /** The transaction that the owner's key signs for a contract wallet. */
-const executionUnsigned = async (ctx: Ctx, input: SigningInput): Promise<Unsigned> => {
+const executionUnsigned = async (ctx: SigningCtx, input: SigningInput): Promise<Unsigned> => {
   const { chain, wallet: row, intent, key } = input
   const contract = await readContractWallet(chain, row)
   if (contract === null || key === null) throw new Error('only a contract wallet executes, with its key')

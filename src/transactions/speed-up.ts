@@ -14,11 +14,11 @@ import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { AccountState, Chain, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
 import { isHex, openOf } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/intent-bounds.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { recordSpedUp } from './recorded.ts'
 import { signAndRecord } from './sign-and-record.ts'
@@ -50,7 +50,7 @@ type SpedUp = {
  * Signs a waiting transaction again, at fees above what was sent of it, and sends it, even if it was given up. With a policy
  * this is one more use of the policy, at fees that we choose.
  */
-export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise<SpedUp> => {
+export const speedUpTransaction = async (ctx: SigningCtx, input: SpeedUpInput): Promise<SpedUp> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   const wallet = row === null ? null : await ctx.wallets.byId(row.walletId)
   if (row === null || wallet === null) throw noSuchTransaction()

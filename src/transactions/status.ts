@@ -1,13 +1,15 @@
+import type { HasDb } from '../../db/client.ts'
 import { type Waiting, waitsFor } from '../../db/queries/clocks.ts'
 import { findMortalSignature, type MortalSignature } from '../../db/queries/mortal-signatures.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 
-type StatusCtx = Pick<Ctx, 'db' | 'chains' | 'wallets'>
+type StatusCtx = HasDb & HasChains & HasWallets
 
 type StatusOfHash = {
   readonly hash: string | null
@@ -28,10 +30,7 @@ export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: s
   return recorded ?? { row, waiting: null }
 }
 
-export const withWaiting = async (
-  ctx: Pick<Ctx, 'db'>,
-  rows: readonly TransactionRow[],
-): Promise<readonly Recorded[]> => {
+export const withWaiting = async (ctx: HasDb, rows: readonly TransactionRow[]): Promise<readonly Recorded[]> => {
   const mayWait = rows.filter((row) => row.settledAt === null && row.minedBlockHash === null)
   const reasons = await waitsFor(
     ctx.db,

@@ -33,12 +33,12 @@ import type { Signatory } from '../auth/caller.ts'
 import { displayAmount } from '../chains/amount.ts'
 import type { Chain, Intent, Ladder } from '../chains/chain.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess } from '../policies/intent-bounds.ts'
-import type { Turn } from '../queue.ts'
+import type { OrderedQueues, Turn } from '../queue.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { coinAmount } from '../tokens/token.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './execution.ts'
@@ -47,6 +47,9 @@ import { type Alongside, recordSubmitted, type SubmittedRows } from './recorded.
 import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
 import { signAndRecord } from './sign-and-record.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
+
+/** They prepare transactions of one signer together, and record them in the order of the requests. */
+export type HasSignerQueues = { readonly signerQueues: OrderedQueues }
 
 type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials' | 'approvalId' | 'allowsRepeat'> & {
   readonly kind: TransactionKind
@@ -65,7 +68,7 @@ export type Submitted = { readonly transactionId: string; readonly network: Netw
  * Signs and records what a wallet is to do, and before it the deployment of a contract wallet that has no code yet. If it
  * throws, nothing is recorded.
  */
-export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
+export const submitIntent = (ctx: SigningCtx, input: SubmitInput): Promise<Submitted> => {
   const { chain, wallet } = input
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
   return ctx.signerQueues.run(`${signer.network}/${signer.address}`, (turn) =>
@@ -154,7 +157,7 @@ const planUnderLock = async (tx: Tx, input: RecordInput): Promise<readonly Plann
 }
 
 /** With a policy, refuses gas and fees far above what we would choose. */
-const refuseExcessive = async (ctx: Ctx, input: Parameters<typeof prepareSending>[1]): Promise<void> => {
+const refuseExcessive = async (ctx: SigningCtx, input: Parameters<typeof prepareSending>[1]): Promise<void> => {
   const { chain, intents } = input
   // The first intent's gas and fees are those of all.
   const [first] = intents

@@ -2,7 +2,7 @@
 // those only. It reads all blocks from a cursor on, so it skips none. The cursor moves in the same database transaction
 // in which the observations are stored, so a killed worker repeats both.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
@@ -31,7 +31,10 @@ import {
 import type { BlockWithHashes, Chain, HashStatus, Hex } from '../chains/chain.ts'
 import type { ContractWallet, ContractWallets } from '../chains/contract-wallets.ts'
 import { isHex } from '../chains/intent.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasLog } from '../security/log.ts'
+import type { TrackingCtx } from '../signing/ctx.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
 import { findUsedNonces, runClocks } from './after-block.ts'
 import { type Observation, type Observed, recordObservations } from './record-observation.ts'
 import { recordFinalBlocksLost } from './repair.ts'
@@ -79,7 +82,7 @@ const ASKED_MAX = 1_000
 
 /** Asks by hash for what workers sent before the tracker's first block: the tracker reads no block below that. */
 const recordMinedBelow = async (
-  ctx: Pick<WorkerCtx, 'db' | 'metrics' | 'tracer'>,
+  ctx: HasDb & HasMetrics & HasTracer,
   { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
 ): Promise<void> => {
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: 0, limit: ASKED_MAX })
@@ -102,7 +105,7 @@ const recordMinedBelow = async (
 const SETTLE_BATCH = 100
 
 /** Processes the next blocks of a network, or a reorganisation, and settles what has enough confirmations. */
-export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResult> => {
+export const trackStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepResult> => {
   const follower: Follower = { network: chain.network, purpose: 'track' }
   const head = await chain.head()
   const cursor = await readCursor(ctx.db, follower)
@@ -155,10 +158,7 @@ const nextBlocks = (
  * With nothing to track, the head: whatever comes will be mined above it. Otherwise a final block below which nothing can be
  * that must be found by reading blocks, as mortal extrinsics must.
  */
-const firstBlock = async (
-  ctx: Pick<WorkerCtx, 'db'>,
-  { chain, head }: Pick<Step, 'chain' | 'head'>,
-): Promise<BlockPoint> => {
+const firstBlock = async (ctx: HasDb, { chain, head }: Pick<Step, 'chain' | 'head'>): Promise<BlockPoint> => {
   if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
   const number = firstBirth(chain, { head, unfinished: await readUnfinished(ctx.db, chain.network) })
   const block = await chain.block(number)
@@ -177,10 +177,7 @@ const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinis
  * For a next block that the node has pruned: skips blocks that can hold none of our live transactions. Any other block must be
  * read, so the tracker waits for a node that has it.
  */
-const skipBlocks = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
-  { chain, follower, cursor, head }: Step,
-): Promise<StepResult> => {
+const skipBlocks = async (ctx: HasDb & HasLog, { chain, follower, cursor, head }: Step): Promise<StepResult> => {
   const unfinished = await readUnfinished(ctx.db, chain.network)
   const number = firstBirth(chain, { head, unfinished })
   const to = unfinished.immortal === 0 && number > cursor.number ? await chain.block(number) : null
@@ -199,7 +196,7 @@ const skipBlocks = async (
 }
 
 const processBlocks = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   input: Step & { readonly blocks: readonly BlockWithHashes[] },
 ): Promise<boolean> => {
   const { chain, blocks } = input
@@ -235,7 +232,7 @@ const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other
 
 /** Never above the tracker's cursor, because a reorganisation of later blocks would not be noticed. */
 const settleDeepEnough = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   input: { readonly chain: Chain; readonly head: Head; readonly tracked: bigint },
 ): Promise<void> => {
   const { chain, head, tracked } = input
@@ -263,7 +260,7 @@ const settleDeepEnough = async (
 
 /** Ends mortal transactions whose last possible block is final and processed. */
 const settleLapsed = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, blockNumber }: { readonly chain: Chain; readonly blockNumber: bigint },
 ): Promise<void> => {
   const lapsed = await lapsedBy(ctx.db, { network: chain.network, blockNumber, limit: SETTLE_BATCH })
@@ -274,7 +271,7 @@ const settleLapsed = async (
 
 /** @returns how many rows it read, and how many of them are settled now. */
 const settleBatch = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, ...from }: { readonly chain: Chain; readonly upToBlock: bigint; readonly offset: number },
 ): Promise<{ readonly read: number; readonly settled: number }> => {
   const rows = await minedUnsettled(ctx.db, { network: chain.network, ...from, limit: SETTLE_BATCH })
@@ -287,7 +284,7 @@ const settleBatch = async (
  * @returns how many of them are settled now.
  */
 const settleRows = async (
-  ctx: WorkerCtx,
+  ctx: TrackingCtx,
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
 ): Promise<number> => {
   if (rows.length === 0) return 0

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import {
   findTransaction,
   type Locked,
@@ -9,9 +9,11 @@ import {
 } from '../../db/queries/transactions.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
 import { addBroadcastJob, recordObservation } from './record-observation.ts'
 
 export const noSuchTransaction = (): AppError =>
@@ -79,7 +81,7 @@ const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<Locked> => {
  * @throws transaction_not_found, transaction_not_waiting, invalid_input for a mortal extrinsic.
  */
 export const cancelTransaction = (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'metrics' | 'tracer'>,
+  ctx: HasDb & HasAudit & HasMetrics & HasTracer,
   input: Act,
 ): Promise<ActedOn & { readonly isNew: boolean }> =>
   ctx.db.transaction(async (tx) => {
@@ -108,7 +110,7 @@ export const cancelTransaction = (
  * Adds a job that sends the chosen attempt now. Sending is idempotent.
  * @throws transaction_not_found, transaction_not_waiting.
  */
-export const retryTransaction = (ctx: Pick<Ctx, 'db' | 'audit'>, input: Act): Promise<ActedOn> =>
+export const retryTransaction = (ctx: HasDb & HasAudit, input: Act): Promise<ActedOn> =>
   ctx.db.transaction(async (tx) => {
     const { transaction } = await lockWithin(tx, input)
     await addBroadcastJob(tx, transaction)

@@ -1,11 +1,17 @@
+import type { HasDb } from '../../db/client.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import type { TypedData } from '../custody/payload.ts'
+import type { HasVault } from '../custody/vault.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { previewSignaturePolicy } from '../policies/preview.ts'
 import { nativeToken, type TokenDisplays, tokenDisplays, tokenOf } from '../tokens/token.ts'
 import { previewTransactions } from '../transactions/preview.ts'
+import type { HasWallets } from '../wallets/ours.ts'
 import { resolveSigner } from '../wallets/signer.ts'
 import { type Meaning, type Move, meaningOf } from './meaning.ts'
 import type { Change, TypedDataPreview } from './preview-schema.ts'
@@ -23,7 +29,7 @@ type PreviewInput = Reach & {
   readonly typedData: TypedDataField
 }
 
-type Previewing = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'wallets' | 'now' | 'identity'>
+type Previewing = HasConfig & HasDb & HasChains & HasVault & HasWallets & HasClock & HasIdentity
 
 const addressesIn = ({ contract, spender, moves }: Meaning): readonly string[] => [
   ...new Set([contract, spender, ...moves.map((move) => move.contract)].filter((address) => address !== null)),

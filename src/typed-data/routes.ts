@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, POLICY } from '../http/codes.ts'
 import { describedAs, WaitingApproval } from '../http/schema.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { previewTypedData } from './preview.ts'
 import { PreviewTypedDataBody, TypedDataPreview } from './preview-schema.ts'
 import { SignedTypedData, SignTypedDataBody } from './schema.ts'
@@ -11,7 +11,7 @@ import { signTypedData } from './sign.ts'
 
 const { detail } = describedAs('Transactions')
 
-export const typedDataRoutes = (ctx: Ctx, authentication: Authentication) =>
+export const typedDataRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/transactions', normalize: false })
     .use(authentication)
     .post(

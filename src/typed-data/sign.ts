@@ -1,9 +1,9 @@
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Hex } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
 import { onlySignature } from '../custody/contract.ts'
 import { signWithPolicies } from '../policies/typed-data.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
 import { parseTypedData } from './read.ts'
@@ -20,7 +20,7 @@ type SignTypedDataInput = Signatory & {
  * ERC-6492 until it is deployed. A shared keyring needs both credentials, as for a message, or the
  * developer's secret and a policy that names the type and the contract.
  */
-export const signTypedData = async (ctx: Ctx, input: SignTypedDataInput): Promise<Hex> => {
+export const signTypedData = async (ctx: SigningCtx, input: SignTypedDataInput): Promise<Hex> => {
   const { credentials, actor, approvalId } = input
   const signer = await resolveKeySigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer

@@ -2,7 +2,7 @@
 // only a MAC of the code. The MAC covers the user, the purpose and the expiry, so that a code works for nothing else.
 
 import { randomInt } from 'node:crypto'
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import { type Project, projectOf } from '../../db/queries/projects.ts'
@@ -12,11 +12,13 @@ import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOver, userMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { beginLimit, mailLimits, tryLimit } from './limits.ts'
 import { ensureUser, readCaller } from './user.ts'
@@ -60,7 +62,7 @@ const WORDS = {
 
 /** Stores a new code and queues its mail, in the caller's transaction. */
 const mailCode = async (
-  ctx: Pick<Ctx, 'sealer' | 'identity'>,
+  ctx: HasSealer & HasIdentity,
   tx: Tx,
   input: Omit<CodeKey, 'projectId'> & { readonly project: Project; readonly email: string },
 ): Promise<void> => {
@@ -85,7 +87,7 @@ type ProvenCode = {
 
 /** Counts a try and checks a code. @returns null if it is wrong, used, expired, another user's, or was tried too often. */
 const proveCode = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'now'>,
+  ctx: HasDb & HasIdentity & HasClock,
   key: CodeKey,
   code: string,
 ): Promise<ProvenCode | null> => {
@@ -103,7 +105,7 @@ const proveCode = async (
  * has the address.
  */
 export const loginWithEmail = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   visitor: Visitor,
   input: { readonly email: string },
 ): Promise<string> => {
@@ -146,7 +148,7 @@ const taken = (): AppError =>
  * another user has the address.
  * @throws email_exists if this user has an address.
  */
-export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: string }): Promise<void> => {
+export const addEmail = async (ctx: IdentityCtx, input: ByUser & { readonly email: string }): Promise<void> => {
   requireMail(ctx)
   const { caller, client } = input
   const { projectId, userId } = caller
@@ -163,7 +165,7 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
  * Gives the user the address to which their code was mailed. If this fails, the code stays valid.
  * @throws INVALID_SECRET for a wrong, used or expired code.
  */
-export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: string }): Promise<void> => {
+export const verifyEmail = async (ctx: IdentityCtx, input: ByUser & { readonly code: string }): Promise<void> => {
   const { caller, client, code } = input
   const { projectId, userId } = caller
   await throttle(ctx, [tryLimit(ctx, { client }, 'proof')])

@@ -1,4 +1,4 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import { endCompletedChallenges } from '../../db/queries/session-challenges.ts'
 import { endSession, endSessionsOf, findSession, sessionExists } from '../../db/queries/sessions.ts'
@@ -6,15 +6,16 @@ import { findUser, lockUser, setTokensFrom, type UserRow } from '../../db/querie
 import type { SessionEnd } from '../../db/words.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { userMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError, notFound } from '../errors.ts'
 import { type IssuerToken, isEndedToken } from '../issuers/ended-token.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
-type EndingCtx = Pick<Ctx, 'audit' | 'identity'>
+type EndingCtx = HasAudit & HasIdentity
 
 /** The end of a session in the audit, so that `audit verify` names a session that somebody revives. */
 export const recordEnd = (
-  ctx: Pick<Ctx, 'audit'>,
+  ctx: HasAudit,
   tx: Tx,
   of: { readonly projectId: string; readonly userId: string; readonly id: string; readonly actor: string },
 ): Promise<void> => {
@@ -75,7 +76,7 @@ export const endSessions = async (
   return ended.length
 }
 
-type EndCtx = EndingCtx & Pick<Ctx, 'db'>
+type EndCtx = EndingCtx & HasDb
 
 const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Promise<number> => {
   const { projectId, userId } = caller

@@ -1,15 +1,17 @@
 // Adding or removing a login method, and letting another device in, require a recent login. An access token does not show
 // that the user is present. Without this rule, the thief of a token could replace the user's passkeys and keep the account.
 
-import type { Queryable } from '../../db/client.ts'
+import type { HasDb, Queryable } from '../../db/client.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import { holdLiveSession } from '../../db/queries/sessions.ts'
 import { holdUser } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, sessionMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { isEndedToken } from '../issuers/ended-token.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { isOurUser, readCaller } from './user.ts'
 
 /** How long a login counts as fresh. */
@@ -20,7 +22,7 @@ const REFRESH_REQUIRED =
   'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.'
 
 /** A login is over by either clock. Milliseconds. */
-const laterOf = ({ now }: Pick<Ctx, 'now'>, byDatabase: Date): number => Math.max(byDatabase.getTime(), now().getTime())
+const laterOf = ({ now }: HasClock, byDatabase: Date): number => Math.max(byDatabase.getTime(), now().getTime())
 
 /**
  * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except for an
@@ -30,7 +32,7 @@ const laterOf = ({ now }: Pick<Ctx, 'now'>, byDatabase: Date): number => Math.ma
  * @returns when the user proved who they are.
  */
 export const requireFreshLogin = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'now' | 'securityEvents'>,
+  ctx: HasDb & HasIdentity & HasClock & HasSecurityEvents,
   db: Queryable,
   caller: UserCaller,
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
@@ -59,7 +61,7 @@ const LOGIN_AT_ISSUER_REQUIRED =
 
 /** A token of an issuer shows a login only by `auth_time`: issuers give new tokens, with a new `iat`, without the user. */
 const requireFreshLoginAtIssuer = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'now' | 'securityEvents'>,
+  ctx: HasDb & HasIdentity & HasClock & HasSecurityEvents,
   db: Queryable,
   { projectId, userId, issuedLoginAt = null, issuerToken }: UserCaller,
   { begunSeconds }: { readonly begunSeconds: number },

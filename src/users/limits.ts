@@ -3,10 +3,10 @@
 
 import type { Visitor } from '../auth/plugin.ts'
 import type { Limit } from '../auth/throttle.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { subnetOf } from '../http/peer.ts'
 
-type LimitsCtx = Pick<Ctx, 'config'>
+type LimitsCtx = HasConfig
 type From = Pick<Visitor, 'client'>
 type Beginning = From & Pick<Visitor, 'projectId'>
 

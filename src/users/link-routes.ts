@@ -1,10 +1,10 @@
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readFormBody } from '../http/body.ts'
 import { SMALL_BODY_BYTES } from '../http/limits.ts'
 import { clientOf, subnetOf } from '../http/peer.ts'
 import type { Rate } from '../http/rate.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { linkPage, linkProblemPage } from './link-page.ts'
 import { confirmMailedLink, type MailedLink, openMailedLink } from './magic-link.ts'
@@ -14,7 +14,7 @@ const hidden = { detail: { hide: true } }
 type Answered = { headers: Record<string, string | number>; status?: number | string }
 
 /** Shows an error as a page too, because a person reads it. */
-const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): Promise<string> => {
+const asPage = async (ctx: IdentityCtx, set: Answered, of: () => Promise<MailedLink>): Promise<string> => {
   Object.assign(set.headers, PAGE_HEADERS)
   try {
     const { status, text } = linkPage(await of(), ctx.now())
@@ -29,7 +29,7 @@ const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): P
 }
 
 /** The page of a mailed link. It sends a plain HTML form, so it works without a script. */
-export const linkRoutes = (ctx: Ctx, bytes: Rate) =>
+export const linkRoutes = (ctx: IdentityCtx, bytes: Rate) =>
   new Elysia({ prefix: '/login', normalize: false })
     .onParse(({ request }) => {
       const spend = (count: number) => bytes.spend(subnetOf(clientOf(ctx.config, request).address), count)

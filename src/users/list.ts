@@ -1,9 +1,9 @@
+import type { HasDb } from '../../db/client.ts'
 import { listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import { type SessionRow, listSessions as selectSessions } from '../../db/queries/sessions.ts'
 import { findIssuerName, findUser, listUsers as selectUsers, type UserRow } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import type { OwnSession } from './schema.ts'
 
@@ -14,14 +14,14 @@ export const LISTED_MAX = 1_000
 export type NamedUser = UserRow & { readonly issuerName: string | null }
 
 /** A project's users, newest first. For operators. */
-export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly NamedUser[]> => {
+export const listUsers = async (ctx: HasDb, projectId: string): Promise<readonly NamedUser[]> => {
   if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return selectUsers(ctx.db, { projectId, limit: LISTED_MAX })
 }
 
 /** A user, with the number of their passkeys. For operators. */
 export const showUser = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: { readonly projectId: string; readonly userId: string },
 ): Promise<NamedUser & { readonly passkeys: number }> => {
   const user = await findUser(ctx.db, { projectId: input.projectId, by: { id: input.userId } })
@@ -32,7 +32,7 @@ export const showUser = async (
 
 /** Sessions of a project or of one user, newest first, including ended ones. For operators. */
 export const listSessions = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: HasDb,
   input: { readonly projectId: string; readonly userId?: string },
 ): Promise<readonly SessionRow[]> => {
   if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
@@ -41,7 +41,7 @@ export const listSessions = async (
 
 /** The caller's live sessions, newest first. The list contains no token. */
 export const listOwnSessions = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: HasDb,
   { projectId, userId, sessionId }: UserCaller,
 ): Promise<OwnSession[]> =>
   (await selectSessions(ctx.db, { projectId, userId, isLiveOnly: true, limit: LISTED_MAX })).map((row) => ({

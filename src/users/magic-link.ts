@@ -8,9 +8,9 @@ import { findProject } from '../../db/queries/projects.ts'
 import { findMailedLink, type SessionChallengeRow } from '../../db/queries/session-challenges.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
 import { beginLimit, mailLimits, tryLimit } from './limits.ts'
@@ -43,7 +43,7 @@ const textOf = (project: string, link: string): string =>
  * Only the mail contains the link's secret.
  */
 export const loginWithMagicLink = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   visitor: Visitor,
   input: { readonly email: string },
 ): Promise<ChallengeState> => {
@@ -87,7 +87,7 @@ export type MailedLink =
 
 type LinkInput = { readonly client: Client; readonly secret: string }
 
-const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
+const readLink = async (ctx: IdentityCtx, text: string): Promise<MailedLink> => {
   const secret = readLinkSecret(text)
   const row = secret === null ? null : await findMailedLink(ctx.db, hashOf(secret))
   const project = row === null ? null : await findProject(ctx.db, row.projectId)
@@ -102,13 +102,13 @@ const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
 }
 
 /** Reads the state of a mailed link, without changing it. */
-export const openMailedLink = async (ctx: Ctx, input: LinkInput): Promise<MailedLink> => {
+export const openMailedLink = async (ctx: IdentityCtx, input: LinkInput): Promise<MailedLink> => {
   await throttle(ctx, [tryLimit(ctx, input, 'mailed link')])
   return readLink(ctx, input.secret)
 }
 
 /** Whether our own page sent the form. Browsers set these headers; a page of another site cannot forge them. */
-const isFromOurPage = (ctx: Ctx, headers: Headers): boolean => {
+const isFromOurPage = (ctx: IdentityCtx, headers: Headers): boolean => {
   const site = headers.get('sec-fetch-site')
   // Our referrer policy is no-referrer, so browsers send the origin "null" even to us.
   if (site !== null) return site === 'same-origin'
@@ -121,7 +121,7 @@ const isFromOurPage = (ctx: Ctx, headers: Headers): boolean => {
  * @throws origin_not_allowed if another page sent the form.
  */
 export const confirmMailedLink = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   input: LinkInput & { readonly headers: Headers },
 ): Promise<MailedLink> => {
   if (!isFromOurPage(ctx, input.headers)) {

@@ -1,12 +1,15 @@
 // Tells a user by mail that a way to log in, or to open their wallets, was added or removed, so that they notice a theft. The mail
 // goes to the address that they had before, and contains nothing that the caller chose.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { projectOf } from '../../db/queries/projects.ts'
 import { findUser } from '../../db/queries/users.ts'
 import { isOurs, userMac } from '../auth/row-macs.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
 import { lineOf, mailText, queueMail, sendsMail } from '../mail/queue.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
 /** Long, so that the mail is still sent if no worker runs for some days. */
 const LIFETIME_SECONDS = 7 * 86_400
@@ -89,7 +92,7 @@ const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T
 
 /** Queues a mail to the user in the caller's transaction. Does nothing if the user has no address. */
 export const mailWayChanged = async (
-  ctx: Pick<WorkerCtx, 'config' | 'sealer' | 'now'>,
+  ctx: HasConfig & HasSealer & HasClock,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -109,7 +112,7 @@ export const mailWayChanged = async (
 
 /** The same for the user with an id, at the address that they have. Does nothing if there is no such user, or their row is not ours. */
 export const mailUser = async (
-  ctx: Parameters<typeof mailWayChanged>[0] & Pick<Ctx, 'db' | 'identity' | 'securityEvents'>,
+  ctx: Parameters<typeof mailWayChanged>[0] & HasDb & HasIdentity & HasSecurityEvents,
   tx: Tx,
   input: { readonly projectId: string; readonly userId: string; readonly change: ChangedWay },
 ): Promise<void> => {

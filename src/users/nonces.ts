@@ -1,14 +1,16 @@
 // Nonces of logins. A MAC covers the purpose and the time of each, so that an attacker with the database cannot make an old
 // signature valid again.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { findNonce, insertNonce, type NonceKey, type NonceRow, useNonce } from '../../db/queries/logins.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import { isOurs, isOver, nonceMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
 export const issueNonce = async (
-  { db, identity }: Pick<Ctx, 'db' | 'identity'>,
+  { db, identity }: HasDb & HasIdentity,
   input: NonceKey & Pick<NonceRow, 'userId' | 'target'> & { readonly lifetimeSeconds: number },
 ): Promise<void> => {
   const { lifetimeSeconds, ...terms } = input
@@ -18,7 +20,7 @@ export const issueNonce = async (
   await insertNonce(db, { ...row, mac: nonceMac(identity).of(row) })
 }
 
-type CheckCtx = Pick<Ctx, 'db' | 'identity' | 'now' | 'securityEvents'>
+type CheckCtx = HasDb & HasIdentity & HasClock & HasSecurityEvents
 
 const ifOurs = (ctx: CheckCtx, row: NonceRow | null): NonceRow | null =>
   row !== null && !isOver(ctx, row) && isOurs(ctx, nonceMac(ctx.identity), { ...row, id: row.nonce }) ? row : null

@@ -2,8 +2,9 @@
 // browser, as WebAuthn JSON (Level 3, §5.1.8 and §5.1.9).
 
 import { randomBytes } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import { ALGORITHMS } from '../auth/webauthn.ts'
-import type { Ctx } from '../context.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { issueNonce } from './nonces.ts'
 import type { CreationOptions, RequestOptions } from './passkey-schema.ts'
 
@@ -13,7 +14,7 @@ const CEREMONY_MS = CEREMONY_SECONDS * 1_000
 
 /** Stores a challenge that is valid once, for five minutes. @returns it in base64url. */
 export const newPasskeyChallenge = async (
-  ctx: Pick<Ctx, 'db' | 'identity'>,
+  ctx: HasDb & HasIdentity,
   input: {
     readonly projectId: string
     readonly kind: 'passkey_login' | 'passkey_registration'

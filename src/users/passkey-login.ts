@@ -1,13 +1,15 @@
+import type { HasDb } from '../../db/client.ts'
 import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import { type AssertionJson, type Credential, challengeOf, verifyAssertion } from '../auth/webauthn.ts'
-import type { Chains } from '../chains/chains.ts'
-import type { Ctx } from '../context.ts'
+import type { Chains, HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { readNonce, takeNonce } from './nonces.ts'
 import { handleOf, newPasskeyChallenge, requestOptions } from './passkey-ceremony.ts'
@@ -18,7 +20,7 @@ import type { Prove } from './verify-login.ts'
 
 const WAY = 'passkey'
 
-type LoginCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'chains'>
+type LoginCtx = HasDb & HasConfig & HasIdentity & HasChains
 
 /** The options with a new challenge, for one user; with null, for any user. */
 const optionsFor = async (ctx: LoginCtx, visitor: Visitor, userId: string | null): Promise<RequestOptions> => {

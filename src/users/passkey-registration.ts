@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { lockUser, type UserRow } from '../../db/queries/users.ts'
 import { requireProject } from '../auth/authenticate.ts'
@@ -8,8 +9,13 @@ import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { passkeyMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
 import { type CeremonyRefusal, challengeOf, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
@@ -33,7 +39,7 @@ const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `us
  * @throws invalid_input if the user has the maximum number.
  */
 export const beginPasskeyRegistration = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   caller: UserCaller,
   { client, origin }: Pick<Visitor, 'client' | 'origin'>,
 ): Promise<CreationOptions> => {
@@ -75,7 +81,7 @@ const refuse = (refusal: CeremonyRefusal): AppError => new AppError('invalid_inp
 
 /** Adds a passkey to the caller, and tells them by mail. */
 export const finishPasskeyRegistration = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'identity' | 'now' | 'securityEvents'>,
+  ctx: HasDb & HasConfig & HasAudit & HasSealer & HasIdentity & HasClock & HasSecurityEvents,
   caller: UserCaller,
   input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
 ): Promise<PasskeyAdded> => {

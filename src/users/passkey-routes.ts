@@ -1,10 +1,10 @@
 import { Elysia } from 'elysia'
 import { requireUser } from '../auth/caller.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, FRESH_USER, USER } from '../http/codes.ts'
 import { clientOf } from '../http/peer.ts'
 import { describedAs, Success, successOf } from '../http/schema.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { beginDiscoverableLogin, loginWithPasskey } from './passkey-login.ts'
 import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkey-registration.ts'
 import {
@@ -20,7 +20,7 @@ import { LoginWithPasskeyBody } from './schema.ts'
 
 const { detail } = describedAs('Users')
 
-const openRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
+const openRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
     .post('/login-with-discoverable-passkey', ({ caller }) => beginDiscoverableLogin(ctx, caller), {
@@ -45,7 +45,7 @@ const openRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       },
     )
 
-const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
+const ownRoutes = (ctx: IdentityCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
     .get('/passkeys', ({ caller }) => listOwnPasskeys(ctx, requireUser(caller)), {
@@ -99,5 +99,5 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
 
 /** Passkeys (WebAuthn): logging in, and managing one's own. */
-export const passkeyRoutes = (ctx: Ctx, visitors: VisitorAdmission, authentication: Authentication) =>
+export const passkeyRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission, authentication: Authentication) =>
   new Elysia({ normalize: false }).use(openRoutes(ctx, visitors)).use(ownRoutes(ctx, authentication))

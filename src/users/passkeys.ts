@@ -1,11 +1,15 @@
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { deletePasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { findIssuerName, lockUser, type UserRow } from '../../db/queries/users.ts'
 import { requireProject } from '../auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { isRpIdInUse } from '../auth/relying-party.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError, notFound } from '../errors.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { endSessions } from './end-sessions.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { showUser } from './list.ts'
@@ -14,7 +18,7 @@ import type { Passkey } from './passkey-schema.ts'
 import { readCaller } from './user.ts'
 
 /** The caller's passkeys, oldest first. */
-export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller): Promise<Passkey[]> =>
+export const listOwnPasskeys = async (ctx: HasDb, caller: UserCaller): Promise<Passkey[]> =>
   (await listPasskeys(ctx.db, caller)).map((row) => ({
     id: row.id,
     created_at: row.createdAt.toISOString(),
@@ -36,7 +40,7 @@ const canLogInOtherwise = async (tx: Tx, user: UserRow): Promise<boolean> =>
  * @throws invalid_input if it is the user's only login method.
  */
 export const removePasskey = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'identity' | 'now' | 'securityEvents'>,
+  ctx: HasDb & HasAudit & HasConfig & HasSealer & HasIdentity & HasClock & HasSecurityEvents,
   caller: UserCaller,
   input: { readonly id: string },
 ): Promise<void> => {
@@ -77,7 +81,7 @@ export const removePasskey = async (
  * @returns how many passkeys it removed.
  */
 export const removeAllPasskeys = async (
-  ctx: Pick<Ctx, 'db' | 'audit' | 'identity' | 'config' | 'sealer' | 'now'>,
+  ctx: HasDb & HasAudit & HasIdentity & HasConfig & HasSealer & HasClock,
   input: { readonly projectId: string; readonly userId: string; readonly actor: string },
 ): Promise<number> => {
   const { projectId, userId, actor } = input

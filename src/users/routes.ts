@@ -3,11 +3,11 @@ import { bearerOf } from '../auth/authenticate.ts'
 import { type Caller, requireUser } from '../auth/caller.ts'
 import { projectNamedBy } from '../auth/caller-headers.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { ADDRESS, FRESH_USER, NODE, USER } from '../http/codes.ts'
 import { clientOf } from '../http/peer.ts'
 import { describedAs, SUCCESS, Success, successOf } from '../http/schema.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { addEmail, loginWithEmail, verifyEmail } from './email-code.ts'
 import { endOwnSessions } from './end-sessions.ts'
 import { listOwnSessions } from './list.ts'
@@ -44,7 +44,7 @@ import { loginWithWallet } from './wallet-login.ts'
 
 const { detail, withHeaders } = describedAs('Users')
 
-const byUser = (ctx: Ctx, caller: Caller, request: Request) => ({
+const byUser = (ctx: IdentityCtx, caller: Caller, request: Request) => ({
   caller: requireUser(caller),
   client: clientOf(ctx.config, request),
 })
@@ -81,7 +81,7 @@ const COOKIES = ['wk-session-id', 'wk-access-token', 'wk-refresh-token']
 const expiredCookies = COOKIES.map((name) => `${name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`)
 
 /** Beginning, refreshing and ending sessions; and logging in with a wallet. */
-const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
+const loginRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
     .post('/verify-login', async ({ body, caller }) => sessionBody(await verifyLogin(ctx, caller, proofsOf(body))), {
@@ -158,7 +158,7 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
     )
 
 /** Logins that begin with a mail or on another device. */
-const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
+const challengeRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
     .post('/login-with-email', async ({ body, caller }) => ({ user_id: await loginWithEmail(ctx, caller, body) }), {
@@ -192,7 +192,7 @@ const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       ),
     })
 
-const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
+const ownEmailRoutes = (ctx: IdentityCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
     .post(
@@ -223,7 +223,7 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
       },
     )
 
-const pollRoute = (ctx: Ctx) =>
+const pollRoute = (ctx: IdentityCtx) =>
   new Elysia({ prefix: '/users', normalize: false }).get(
     '/session-challenge',
     async ({ query, request }) => {
@@ -250,7 +250,7 @@ const pollRoute = (ctx: Ctx) =>
 const CHALLENGE = ['not_found', 'challenge_expired', 'challenge_completed'] as const
 
 /** Letting other devices in, and managing one's own sessions. */
-const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
+const ownSessionRoutes = (ctx: IdentityCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
     .get(
@@ -309,7 +309,7 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
 
 /** Logging in, and managing one's own login methods and sessions. */
-export const userRoutes = (ctx: Ctx, visitors: VisitorAdmission, authentication: Authentication) =>
+export const userRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission, authentication: Authentication) =>
   new Elysia({ normalize: false })
     .use(loginRoutes(ctx, visitors))
     .use(passkeyRoutes(ctx, visitors, authentication))

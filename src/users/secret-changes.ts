@@ -4,12 +4,14 @@
 // change. Then the mail says that it may have been made, and after a change of the PIN all sessions of the user end, as nobody knows
 // any more which one made it.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { deleteSecretChange, insertSecretChange, lockLeftSecretChanges } from '../../db/queries/secret-changes.ts'
 import type { ChangedSecret } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../http/text.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasLog } from '../security/log.ts'
 import { endSessions } from './end-sessions.ts'
 import { type ChangedWay, mailUser } from './mail-way-changed.ts'
 
@@ -18,7 +20,7 @@ const LEFT_AFTER_SECONDS = 90
 const LOOK_EVERY_MS = 60_000
 const AT_ONCE = 50
 
-type SecretsCtx = Pick<Ctx, 'db' | 'audit' | 'identity'> & Parameters<typeof mailUser>[0]
+type SecretsCtx = HasDb & HasAudit & HasIdentity & Parameters<typeof mailUser>[0]
 
 type Told = {
   readonly projectId: string
@@ -85,7 +87,7 @@ const finishLeft = (ctx: SecretsCtx): Promise<void> =>
   })
 
 /** Finishes changes that a process has left: looks at once and every minute. @returns what stops it. */
-export const startFinishingSecretChanges = (ctx: SecretsCtx & Pick<Ctx, 'log'>): (() => Promise<void>) => {
+export const startFinishingSecretChanges = (ctx: SecretsCtx & HasLog): (() => Promise<void>) => {
   let look = Promise.resolve()
   const start = (): void => {
     look = finishLeft(ctx).catch((err: unknown) =>

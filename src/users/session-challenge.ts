@@ -10,7 +10,7 @@
 // no key and no salt are needed.
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { readPresent } from '../../db/queries/present.ts'
 import {
   findSessionChallenge,
@@ -26,9 +26,12 @@ import { checkOrigin } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOurs, isOver, sessionChallengeMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
-import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import { type Client, subnetOf } from '../http/peer.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { isVerifierOf, verifierHashOf } from './code-verifier.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { challengeLimit, readLimit, tryLimit } from './limits.ts'
@@ -81,8 +84,8 @@ type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & {
 
 /** Stores a new, open challenge. */
 export const beginChallenge = async (
-  ctx: Pick<Ctx, 'identity'>,
-  db: Ctx['db'] | Tx,
+  ctx: HasIdentity,
+  db: HasDb['db'] | Tx,
   input: NewChallenge,
 ): Promise<ChallengeState> => {
   const [id, code] = [randomUUID(), newCode()]
@@ -106,7 +109,7 @@ export const beginChallenge = async (
   return { id, code, expired: false, completed: false }
 }
 
-type ChallengeCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
+type ChallengeCtx = HasDb & HasIdentity & HasSecurityEvents
 
 /** Whether a challenge is as we wrote it. Ask only where it decides: one that was used or ended has no MAC any more. */
 export const isOurChallenge = (ctx: ChallengeCtx, row: SessionChallengeRow): boolean =>
@@ -115,7 +118,7 @@ export const isOurChallenge = (ctx: ChallengeCtx, row: SessionChallengeRow): boo
 /** Completes an open challenge for a user. @returns false if it has expired, or was completed since it was read. */
 export const completeChallenge = (
   ctx: ChallengeCtx,
-  db: Ctx['db'] | Tx,
+  db: HasDb['db'] | Tx,
   input: {
     readonly read: SessionChallengeRow
     readonly userId: string | null
@@ -130,7 +133,7 @@ export const completeChallenge = (
 
 /** @param input.codeChallenge the SHA-256 of a secret that the caller keeps, as PKCE writes it. */
 export const createSessionChallenge = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   visitor: Visitor,
   input: { readonly codeChallenge: string | undefined },
 ): Promise<ChallengeState> => {
@@ -139,7 +142,7 @@ export const createSessionChallenge = async (
 }
 
 /** By either clock. */
-export const hasExpired = (ctx: Pick<Ctx, 'now'>, row: SessionChallengeRow): boolean => row.expired || isOver(ctx, row)
+export const hasExpired = (ctx: HasClock, row: SessionChallengeRow): boolean => row.expired || isOver(ctx, row)
 
 const noSuchChallenge = (): AppError => notFound('session challenge')
 
@@ -148,7 +151,7 @@ const noSuchChallenge = (): AppError => notFound('session challenge')
  * @param input.projectId the project header, if there is one. Another project's challenge is answered like an unknown code.
  */
 export const readSessionChallenge = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   input: {
     readonly client: Client
     readonly origin: string | null
@@ -169,7 +172,7 @@ export const readSessionChallenge = async (
 type ByUser = { readonly caller: UserCaller; readonly client: Client; readonly code: string }
 
 /** An open challenge that the caller may complete by its code: of their project, and of a device that asks. */
-const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> => {
+const findOpen = async (ctx: IdentityCtx, input: ByUser): Promise<SessionChallengeRow> => {
   const code = readCode(input.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (row === null || row.projectId !== input.caller.projectId || row.way !== 'session_challenge')
@@ -185,7 +188,7 @@ const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> =
 
 /** The device that asks to be logged in. Show it to the user before they complete the challenge. */
 export const readChallengeAsker = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   input: ByUser,
 ): Promise<Client & { readonly createdAt: Date; readonly expiresAt: Date }> => {
   await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
@@ -197,7 +200,7 @@ export const readChallengeAsker = async (
  * Lets the device that began the challenge log in as the caller, once. It requires a fresh login. The new session keeps the
  * time of that login, so that a chain of devices cannot stay fresh for ever.
  */
-export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
+export const completeSessionChallenge = async (ctx: IdentityCtx, input: ByUser): Promise<void> => {
   await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
   const { userId } = input.caller
   const read = await findOpen(ctx, input)

@@ -2,7 +2,7 @@
 // the identity key an earlier token is valid until its session is refreshed.
 
 import { randomUUID } from 'node:crypto'
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import { endedName, readUnlessEnded } from '../../db/deciding-rows.ts'
 import {
   advanceSession,
@@ -16,15 +16,20 @@ import {
 } from '../../db/queries/sessions.ts'
 import { readUserFacts, type UserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
+import type { HasTokens } from '../auth/access-token.ts'
 import { actorOf } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOurs, isOver, reportForged, sessionMac } from '../auth/row-macs.ts'
 import { throttle } from '../auth/throttle.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError, type SecurityEvent, unreachable } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { retiredWhenMade } from '../keys/retired.ts'
-import type { Sealer } from '../platform/sealing/sealer.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity, Sealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 import { recordEnd } from './end-sessions.ts'
 import { beginLimit } from './limits.ts'
 import { expiryOf, refreshOf, type SessionLifetimes } from './session-refresh.ts'
@@ -50,7 +55,7 @@ type ReadToken = { readonly generation: number; readonly retiredAt: Date | null 
 
 /** @returns null if we did not issue the token for this session. */
 const readRefreshToken = async (
-  ctx: Pick<Ctx, 'db' | 'identity'>,
+  ctx: HasDb & HasIdentity,
   input: { readonly sessionId: string; readonly token: string },
 ): Promise<ReadToken | null> => {
   if (!FORM.test(input.token)) return null
@@ -66,7 +71,7 @@ const DAY_SECONDS = 86_400
 const REFRESH_SECONDS = 30 * DAY_SECONDS
 
 /** Each refresh token is valid for 30 days, but never longer than the session. */
-const lifetimesOf = ({ config }: Pick<Ctx, 'config'>): SessionLifetimes => ({
+const lifetimesOf = ({ config }: HasConfig): SessionLifetimes => ({
   refreshSeconds: REFRESH_SECONDS,
   sessionSeconds: config.sessionDays * DAY_SECONDS,
 })
@@ -84,7 +89,7 @@ type Begun = { readonly row: OpenSession['row']; readonly user: UserFacts }
 
 /** @returns null if the user's row is not as we wrote it. */
 export const beginSession = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'identity' | 'securityEvents'>,
+  ctx: HasDb & HasConfig & HasIdentity & HasSecurityEvents,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -107,7 +112,7 @@ export const beginSession = async (
 }
 
 /** Issues the tokens of a session. */
-export const withTokens = async (ctx: Pick<Ctx, 'identity' | 'tokens'>, { row, user }: Begun): Promise<OpenSession> => {
+export const withTokens = async (ctx: HasIdentity & HasTokens, { row, user }: Begun): Promise<OpenSession> => {
   const { token, expiresAt } = await ctx.tokens.issue({
     projectId: row.projectId,
     userId: row.userId,
@@ -122,7 +127,7 @@ export const withTokens = async (ctx: Pick<Ctx, 'identity' | 'tokens'>, { row, u
 }
 
 /** Creates a user without any proof. Only this session can act for them until they add an e-mail address or a passkey. */
-export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<OpenSession> => {
+export const loginAnonymously = async (ctx: IdentityCtx, visitor: Visitor): Promise<OpenSession> => {
   await throttle(ctx, [beginLimit(ctx, visitor, 'anonymous')])
   const { project, projectId, client } = visitor
   if (!project.anonymousLogin) {
@@ -139,7 +144,7 @@ export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<Open
   return withTokens(ctx, begun)
 }
 
-type RefreshCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'now' | 'tokens' | 'securityEvents'>
+type RefreshCtx = HasDb & HasConfig & HasIdentity & HasClock & HasTokens & HasSecurityEvents
 
 /** If another request changed the session at the same moment, read again: it is advanced or ended. */
 const READS_MAX = 2
@@ -208,7 +213,7 @@ const sessionEnded = (event?: SecurityEvent): AppError =>
  * @throws user_session_required for an API key.
  */
 export const logout = async (
-  ctx: Pick<Ctx, 'db' | 'tokens' | 'audit'>,
+  ctx: HasDb & HasTokens & HasAudit,
   input: { readonly projectId: string; readonly bearer: string },
 ): Promise<void> => {
   if (input.bearer.startsWith('sk_')) {

@@ -1,5 +1,6 @@
+import type { HasDb } from '../../db/client.ts'
 import { findUser } from '../../db/queries/users.ts'
-import type { Ctx } from '../context.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 
 type Proof =
   | { readonly email: string }
@@ -21,7 +22,7 @@ type OfKnown = Of & { readonly by: Exclude<Proof, { readonly subject: string }> 
  * The id that a new user with this e-mail address, wallet or name at an issuer gets. It is derived with a key, so that it does not reveal
  * whether such a user exists.
  */
-export const derivedUserId = (ctx: Pick<Ctx, 'identity'>, { projectId, by }: Of): string => {
+export const derivedUserId = (ctx: HasIdentity, { projectId, by }: Of): string => {
   return uuidOf(ctx.identity.authenticator('user id')([projectId, ...wordsOf(by)]))
 }
 
@@ -34,5 +35,5 @@ const wordsOf = (by: Proof): readonly string[] => {
  * The id of the user with this e-mail address or wallet, or of the user that it would create. Never return it to a caller for
  * an e-mail address: if a user added the address later, their id would reveal who they are.
  */
-export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'identity'>, of: OfKnown): Promise<string> =>
+export const userIdOf = async (ctx: HasDb & HasIdentity, of: OfKnown): Promise<string> =>
   (await findUser(ctx.db, of))?.id ?? derivedUserId(ctx, of)

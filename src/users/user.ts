@@ -1,14 +1,15 @@
 // Users, each with a MAC over their e-mail address and wallet. A user whose row is not as we wrote it cannot log in, and has no
 // session.
 
-import type { Queryable, Tx } from '../../db/client.ts'
+import type { HasDb, Queryable, Tx } from '../../db/client.ts'
 import { ensureUser as ensure, readUserFacts, type UserFacts, type UserRow } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, userMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
-type UserCtx = Pick<Ctx, 'db' | 'identity' | 'securityEvents'>
+type UserCtx = HasDb & HasIdentity & HasSecurityEvents
 
 type Proven = { readonly email: string } | { readonly signInWallet: string } | null
 
@@ -18,7 +19,7 @@ type Proven = { readonly email: string } | { readonly signInWallet: string } | n
  * @returns the id of the new or the existing user, whose row is not checked.
  */
 export const ensureUser = (
-  { identity }: Pick<Ctx, 'identity'>,
+  { identity }: HasIdentity,
   tx: Tx,
   input: { readonly id: string; readonly projectId: string; readonly by: Proven },
 ): Promise<string> => {

@@ -3,8 +3,8 @@ import type { LoginWay } from '../../db/words.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { AssertionJson } from '../auth/webauthn.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { proveByEmailCode } from './email-code.ts'
 import { tryLimit } from './limits.ts'
 import { proveByPasskey } from './passkey-login.ts'
@@ -40,11 +40,11 @@ type ProvenUser = {
 }
 
 /** Checks one proof. @returns null if it proves nothing, without saying why. */
-export type Prove<Proof> = (ctx: Ctx, visitor: Visitor, proof: Proof) => Promise<Proven | null>
+export type Prove<Proof> = (ctx: IdentityCtx, visitor: Visitor, proof: Proof) => Promise<Proven | null>
 
 type Prover = { readonly way: string; readonly prove: () => Promise<Proven | null> }
 
-const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): Prover => {
+const proverOf = (ctx: IdentityCtx, visitor: Visitor, proofs: Proofs): Prover => {
   const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, codeVerifier, passkeyAssertion } =
     proofs
   const provers: Prover[] = []
@@ -83,7 +83,7 @@ const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): Prover => {
  * Checks a proof and begins a session of its user. The first proof of a user creates them.
  * @throws login_failed, for an unknown user as for a wrong proof.
  */
-export const verifyLogin = async (ctx: Ctx, visitor: Visitor, proofs: Proofs): Promise<OpenSession> => {
+export const verifyLogin = async (ctx: IdentityCtx, visitor: Visitor, proofs: Proofs): Promise<OpenSession> => {
   const { way, prove } = proverOf(ctx, visitor, proofs)
   const { projectId, client } = visitor
   const failed = (): AppError =>

@@ -4,8 +4,9 @@ import type { Visitor } from '../auth/plugin.ts'
 import { isTimely, originOf, parseSiwe, parseSiws, type SignInMessage } from '../auth/sign-in-message.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Hex } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
 import { beginLimit, targetLimit } from './limits.ts'
 import { issueNonce, readNonce, takeNonce } from './nonces.ts'
 import { chainIdsInWords, chainWithId, contractChainOf, readSignInWallet } from './sign-in-wallet.ts'
@@ -23,7 +24,7 @@ const NONCE_SECONDS = 300
  * @returns the nonce, and the id of the user whose session the signature will begin.
  */
 export const loginWithWallet = async (
-  ctx: Ctx,
+  ctx: IdentityCtx,
   visitor: Visitor,
   input: { readonly signInWallet: string },
 ): Promise<{ readonly userId: string; readonly nonce: string }> => {
@@ -47,7 +48,7 @@ const wrongChain = (chainId: number | null, expected: string): AppError =>
  * The wallets that may have signed a message: a key and, if the message names a chain, a contract on that chain.
  * @throws login_failed for a chain that is no network of this environment.
  */
-const signersOf = ({ chains }: Pick<Ctx, 'chains'>, { address, chainId }: SignInMessage) => {
+const signersOf = ({ chains }: HasChains, { address, chainId }: SignInMessage) => {
   const chain = chainWithId(chains, chainId)
   if (chain === undefined) throw wrongChain(chainId, chainIdsInWords(chains))
   const key = chain.accountOf(address)
@@ -63,7 +64,7 @@ const signerOf = async ({ key, contract, chain }: Signers, signed: Signed): Prom
 }
 
 /** A message from a page must be for that page. A caller without an origin may use any origin of the project. */
-const isForOrigin = (ctx: Ctx, { project, origin: page }: Visitor, message: SignInMessage): boolean => {
+const isForOrigin = (ctx: IdentityCtx, { project, origin: page }: Visitor, message: SignInMessage): boolean => {
   const origin = originOf(message)
   if (origin === null) return false
   return page === null ? isOriginOf(ctx, { project, origin }) : origin === page

@@ -6,10 +6,12 @@ import { requestBackfill } from '../activity/request-backfill.ts'
 import type { Signatory } from '../auth/caller.ts'
 import { walletMac } from '../auth/row-macs.ts'
 import type { NodelessChain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import type { ImportedText } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 
 type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly network: Network
@@ -48,7 +50,7 @@ type KeyUsedSince = 'now' | Date | 'ever'
 
 /** Without a node nobody indexes what a new key does; the time is kept for the day when there is a node. */
 const usedUnseenSince = (
-  ctx: Pick<Ctx, 'chains' | 'now'>,
+  ctx: HasChains & HasClock,
   input: { readonly network: Network; readonly keyUsedSince: KeyUsedSince },
 ): KeyUsedSince => {
   const isFollowed = ctx.chains.all.some(({ network }) => network === input.network)
@@ -59,7 +61,7 @@ const usedUnseenSince = (
  * Creates a wallet, and the owner's seed if it is their first.
  * @throws wallet_exists and invalid_input (before any PIN is checked).
  */
-export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<WalletRow> => {
+export const createWallet = async (ctx: SigningCtx, input: CreateWalletInput): Promise<WalletRow> => {
   const { projectId, network, ownerId, name, controlMode, type, imported, credentials, actor } = input
   const chain = ctx.chains.get(network)
   const addressOf = addressesOf(chain, type)
@@ -105,7 +107,7 @@ const importedOf = ({ privateKey, mnemonicPhrase }: ImportWalletInput): Imported
 }
 
 /** Imports a wallet from a key or a phrase. */
-export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<WalletRow> => {
+export const importWallet = async (ctx: SigningCtx, input: ImportWalletInput): Promise<WalletRow> => {
   const { privateKey: _key, mnemonicPhrase: _phrase, ...rest } = input
   return createWallet(ctx, { ...rest, imported: importedOf(input) })
 }

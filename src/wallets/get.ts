@@ -1,14 +1,15 @@
 import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError, notFound } from '../errors.ts'
+import type { HasWallets } from './ours.ts'
 
 type Key = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
 /** Finds one wallet that the caller can see. */
 export const getWallet = async (
-  ctx: Pick<Ctx, 'wallets' | 'chains'>,
+  ctx: HasWallets & HasChains,
   input: Reach & { readonly network: Network; readonly by: Key },
 ): Promise<WalletRow> => {
   const chain = ctx.chains.get(input.network)
@@ -23,7 +24,7 @@ export const getWallet = async (
  * @throws wallet_forbidden for an unknown address and for one of another project.
  */
 export const ownWallet = async (
-  ctx: Pick<Ctx, 'wallets' | 'chains'>,
+  ctx: HasWallets & HasChains,
   input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<{ readonly chain: Chain; readonly address: string }> => {
   const { network } = input

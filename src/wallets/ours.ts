@@ -1,7 +1,7 @@
 // Reads rows of `wallets` for APIs, and only those that the service wrote. An attacker with the database has no identity key, so a
 // row that they insert or change has no valid MAC (src/auth/row-macs.ts). Its address is neither shown nor signed for.
 
-import type { Db } from '../../db/client.ts'
+import type { Db, HasDb } from '../../db/client.ts'
 import {
   findWallet,
   findWalletById,
@@ -14,9 +14,10 @@ import {
   walletsAt,
 } from '../../db/queries/wallets.ts'
 import { walletMac } from '../auth/row-macs.ts'
-import type { Ctx } from '../context.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { createBatcher } from '../queue.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
 const LOOKED_UP_TOGETHER_MAX = 500
 
@@ -41,7 +42,7 @@ const forged = ({ id: subject, projectId }: StoredWallet): SecurityEvent => ({
 })
 
 /** Reads wallets. A single forged row is the error `internal`; a list leaves it out. Both record a security event. */
-export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEvents'>) => {
+export const createOurWallets = (ctx: HasDb & HasIdentity & HasSecurityEvents) => {
   const { db } = ctx
   const mac = walletMac(ctx.identity)
   const lookUp = createLookUp(db)
@@ -74,4 +75,6 @@ export const createOurWallets = (ctx: Pick<Ctx, 'db' | 'identity' | 'securityEve
   }
 }
 
-export type OurWallets = ReturnType<typeof createOurWallets>
+type OurWallets = ReturnType<typeof createOurWallets>
+
+export type HasWallets = { readonly wallets: OurWallets }

@@ -2,12 +2,12 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { type Caller, principalOf, reachOf, requireUser, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { ADDRESS, CREDENTIAL, NETWORK, USER } from '../http/codes.ts'
 import { subnetOf } from '../http/peer.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { createWallet, importWallet } from './create.ts'
 import { getWallet } from './get.ts'
 import { createWalletList } from './list.ts'
@@ -57,7 +57,7 @@ const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
   return ownerId
 }
 
-export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
+export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shown)
   const list = createWalletList(ctx)
   const find = async (caller: Caller, { network, by }: Pick<Parameters<typeof getWallet>[1], 'network' | 'by'>) =>

@@ -3,9 +3,9 @@ import { Elysia } from 'elysia'
 import type { Network } from '../../db/words.ts'
 import { type Caller, principalOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { ADDRESS, CREDENTIAL, NETWORK } from '../http/codes.ts'
 import { describedAs, Success, successOf } from '../http/schema.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import {
   PasskeySecretBody,
   RecoveryCode,
@@ -29,7 +29,7 @@ const ofWallet = (caller: Caller, body: Body) => ({
 })
 
 /** /wallets: what opens an owner's user-controlled wallets beside the PIN. */
-export const secretRoutes = (ctx: Ctx, authentication: Authentication) =>
+export const secretRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/wallets', normalize: false })
     .use(authentication)
     .post(

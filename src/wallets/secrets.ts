@@ -1,8 +1,8 @@
 import type { Network } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { IssuerToken } from '../issuers/ended-token.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { changeSecret } from '../users/secret-changes.ts'
 import { getWallet } from './get.ts'
 
@@ -19,7 +19,7 @@ const textOf = (bytes: Uint8Array | null): string | null => {
 
 /** Exports a wallet's phrase or imported key. No cache may store the answer. */
 export const exportWallet = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: Signatory & { readonly network: Network; readonly address: string },
 ): Promise<ExportedWallet> => {
   const { actor, address, credentials } = input
@@ -30,7 +30,7 @@ export const exportWallet = async (
 
 /** Puts a wallet under policies, together with all others of its owner that the developer controls with the same keys. */
 export const putUnderPolicies = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: Signatory & { readonly network: Network; readonly address: string },
 ): Promise<void> => {
   const { actor, address, credentials } = input
@@ -43,7 +43,7 @@ export const putUnderPolicies = async (
  * owner is a user, they get a mail and their other sessions end, because somebody logged in there may have seen the old PIN.
  */
 export const changeUserPin = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: Principal & {
     readonly network: Network
     readonly address: string

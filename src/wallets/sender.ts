@@ -1,11 +1,12 @@
+import type { HasDb } from '../../db/client.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Chain, RecordedIntent } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { projectWallet } from '../projects/wallet.ts'
 import type { Turn } from '../queue.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { recordedBefore } from '../transactions/execution.ts'
 import { signerAddressOf } from './contract-wallet.ts'
 import { getWallet } from './get.ts'
@@ -26,7 +27,7 @@ type Sender = {
  * Chooses the wallet that mints or creates: the one in `from`, else the user's own on the network, or for an API key the
  * project's.
  */
-export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sender> => {
+export const resolveSender = async (ctx: SigningCtx, input: SenderQuery): Promise<Sender> => {
   const { projectId, ownedBy, actor, network, from } = input
   if (from !== undefined) {
     const signer = await resolveSigner(ctx, { ...input, address: from, field: 'from' })
@@ -48,10 +49,7 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
 
 /** The signer's earlier intents, read when it is its turn: mints of one project must not take the same token numbers. */
 export const pendingBefore =
-  (
-    ctx: Pick<Ctx, 'db'>,
-    { chain, wallet, turn }: { readonly chain: Chain; readonly wallet: WalletRow; readonly turn: Turn },
-  ) =>
+  (ctx: HasDb, { chain, wallet, turn }: { readonly chain: Chain; readonly wallet: WalletRow; readonly turn: Turn }) =>
   (): Promise<readonly RecordedIntent[]> =>
     recordedBefore(ctx, {
       signer: { network: chain.network, address: signerAddressOf(chain, wallet) },

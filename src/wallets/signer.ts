@@ -1,8 +1,10 @@
+import type { HasDb } from '../../db/client.ts'
 import { networksOfAddress, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, NodelessChain } from '../chains/chain.ts'
-import type { Ctx } from '../context.ts'
+import type { HasChains } from '../chains/chains.ts'
 import { AppError, notFound } from '../errors.ts'
+import type { HasWallets } from './ours.ts'
 
 type SignerQuery = Reach & {
   readonly network?: Network | undefined
@@ -17,14 +19,14 @@ type ResolvedSigner<AnyChain extends NodelessChain = Chain> = { readonly chain: 
  * Finds the network and canonical address of a signer. Without a network in the request, it is the only one on which the
  * caller has a wallet with the address.
  */
-export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<ResolvedSigner> => {
+export const resolveSigner = async (ctx: HasDb & HasChains, input: SignerQuery): Promise<ResolvedSigner> => {
   const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
 /** Resolves the signer for operations that need no node, so the network may have none. */
 export const resolveKeySigner = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: HasDb & HasChains,
   input: SignerQuery,
 ): Promise<ResolvedSigner<NodelessChain>> => {
   const chain = ctx.chains.get(input.network ?? (await onlyNetwork(ctx, input)))
@@ -33,7 +35,7 @@ export const resolveKeySigner = async (
 
 /** Finds the caller's wallet at an address. */
 export const walletOf = async (
-  ctx: Pick<Ctx, 'wallets'>,
+  ctx: HasWallets,
   input: Reach & { readonly signer: ResolvedSigner<NodelessChain> },
 ): Promise<WalletRow> => {
   const { chain, address } = input.signer
@@ -44,7 +46,7 @@ export const walletOf = async (
 
 /** The network of the only wallet with this address that the caller can see. */
 export const onlyNetwork = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: HasDb & HasChains,
   input: Reach & { readonly address: string; readonly field: string },
 ): Promise<Network> => {
   const networks = await networksOfAddress(ctx.db, { ...input, address: canonicalSomewhere(ctx, input) })
@@ -57,10 +59,7 @@ export const onlyNetwork = async (
  * The canonical address on the first network that accepts the text. If none does, the error gives the right spelling for
  * each network that the account could be meant for.
  */
-const canonicalSomewhere = (
-  ctx: Pick<Ctx, 'chains'>,
-  input: { readonly address: string; readonly field: string },
-): string => {
+const canonicalSomewhere = (ctx: HasChains, input: { readonly address: string; readonly field: string }): string => {
   const refusals: AppError[] = []
   /** Errors of networks for which the text could be an address. */
   const likely: AppError[] = []

@@ -3,14 +3,14 @@
 
 import type { Network, UserSecretKind } from '../../db/words.ts'
 import type { Principal, Signatory } from '../auth/caller.ts'
-import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { changeSecret, type SecretChange } from '../users/secret-changes.ts'
 import { getWallet } from './get.ts'
 
 type OfWallet = { readonly network: Network; readonly address: string }
 
-const userWallet = async (ctx: Ctx, input: Principal & OfWallet) => {
+const userWallet = async (ctx: SigningCtx, input: Principal & OfWallet) => {
   const wallet = await getWallet(ctx, { ...input, by: { address: input.address } })
   if (wallet.controlMode === 'user') return wallet
   throw new AppError('invalid_input', 'This wallet is controlled by the developer, so no secret of a user opens it.')
@@ -22,7 +22,7 @@ const changeOf = (
 ): SecretChange => ({ projectId, ownerId, ...change, endSessions: null })
 
 /** Makes a recovery code, in place of an earlier one. No cache may store the answer. */
-export const makeRecoveryCode = async (ctx: Ctx, input: Signatory & OfWallet): Promise<string> => {
+export const makeRecoveryCode = async (ctx: SigningCtx, input: Signatory & OfWallet): Promise<string> => {
   const { actor, credentials } = input
   const wallet = await userWallet(ctx, input)
   const of = changeOf(wallet, { actor, secret: 'recovery_code', told: 'recovery_code_made' })
@@ -34,7 +34,7 @@ export const makeRecoveryCode = async (ctx: Ctx, input: Signatory & OfWallet): P
 
 /** Lets what a passkey computes open the owner's wallets, in place of an earlier secret of the same passkey. */
 export const addPasskeySecret = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: Signatory & OfWallet & { readonly passkeyId: string; readonly passkeySecret: string },
 ): Promise<void> => {
   const { actor, credentials, passkeyId, passkeySecret } = input
@@ -46,7 +46,7 @@ export const addPasskeySecret = async (
 
 /** Removes a recovery code or the secret of a passkey. It takes another credential of the owner. */
 export const removeUserSecret = async (
-  ctx: Ctx,
+  ctx: SigningCtx,
   input: Signatory & OfWallet & { readonly kind: UserSecretKind; readonly passkeyId: string },
 ): Promise<void> => {
   const { actor, credentials, kind, passkeyId } = input
@@ -56,7 +56,7 @@ export const removeUserSecret = async (
   await changeSecret(ctx, of, () => ctx.vault.removeUserSecret({ wallet, kind, passkeyId, credentials, actor }))
 }
 
-export const listUserSecrets = async (ctx: Ctx, input: Principal & OfWallet) => {
+export const listUserSecrets = async (ctx: SigningCtx, input: Principal & OfWallet) => {
   const { projectId, ownerId } = await userWallet(ctx, input)
   return ctx.vault.userSecrets({ projectId, ownerId })
 }

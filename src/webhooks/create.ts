@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import type { HasDb } from '../../db/client.ts'
 import { lastNumber, numberEvents } from '../../db/queries/events.ts'
 import { insertEndpoint, lockEndpointCount } from '../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
 import { sealSecrets } from './endpoint.ts'
 import { newSecret } from './sign.ts'
 import { readEndpointUrl } from './url.ts'
@@ -13,7 +17,7 @@ import { readEndpointUrl } from './url.ts'
 const ENDPOINTS_MAX = 20
 const NUMBERED_AT_ONCE = 10_000
 
-export type WebhookCtx = Pick<Ctx, 'db' | 'sealer' | 'audit' | 'config' | 'now'>
+export type WebhookCtx = HasDb & HasSealer & HasAudit & HasConfig & HasClock
 
 type NewEndpoint = {
   readonly projectId: string

@@ -11,7 +11,7 @@
 // with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time. One whose receiver asked for
 // a pause (`Retry-After`) gets none until that is over, but for tests: the receiver may have said it of itself, and not of one event.
 
-import type { Tx } from '../../db/client.ts'
+import type { HasDb, Tx } from '../../db/client.ts'
 import {
   type DeliveryRow,
   endWithoutEvent,
@@ -23,7 +23,13 @@ import {
   takeUpEvents,
 } from '../../db/queries/webhook-deliveries.ts'
 import { type EndpointRow, endPause, lockEndpointById, numberEventsFor } from '../../db/queries/webhooks.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasWorkerAudit } from '../custody/audit.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
 import { openOurs, type Secrets, validSecrets } from './endpoint.ts'
 import { giveUp } from './give-up.ts'
 import { type Message, messagesOf } from './message.ts'
@@ -45,10 +51,14 @@ const GONE = 410
 /** Longer than a request may take, and its outcome needs to be written. */
 const LEASE_SECONDS = ANSWER_TIMEOUT_MS / 1_000 + 15
 
-export type DeliverCtx = Pick<
-  WorkerCtx,
-  'db' | 'sealer' | 'config' | 'log' | 'audit' | 'securityEvents' | 'metrics' | 'now'
->
+export type DeliverCtx = HasDb &
+  HasSealer &
+  HasConfig &
+  HasLog &
+  HasWorkerAudit &
+  HasSecurityEvents &
+  HasMetrics &
+  HasClock
 
 /** A delivery to send now, and what is needed for that. */
 export type Leased = {

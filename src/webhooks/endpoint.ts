@@ -3,11 +3,12 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import type { HasDb } from '../../db/client.ts'
 import type { EndpointFacts, EndpointRow } from '../../db/queries/webhooks.ts'
 import { reportForged } from '../auth/row-macs.ts'
-import type { WorkerCtx } from '../context.ts'
 import { requirePresentKeys } from '../keys/retired.ts'
-import type { Sealer } from '../platform/sealing/sealer.ts'
+import type { HasSealer, Sealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
 
 const PURPOSE = 'webhook secrets'
 
@@ -55,7 +56,7 @@ export const openSecrets = (
 
 /** The same, and reports an endpoint that somebody else wrote. */
 export const openOurs = async (
-  ctx: Pick<WorkerCtx, 'db' | 'sealer' | 'securityEvents'>,
+  ctx: HasDb & HasSealer & HasSecurityEvents,
   row: EndpointRow,
 ): Promise<Secrets | null> => {
   const secrets = openSecrets(ctx.sealer, row)

@@ -1,4 +1,5 @@
-import { ANSWER_TIMEOUT_MS, type PostFailure } from './post.ts'
+import { POST_FAILURES, type PostFailure } from '../../db/words.ts'
+import { ANSWER_TIMEOUT_MS } from './post.ts'
 
 /** What went wrong, as the end of a sentence. */
 export const FAILURE_WORDS: Readonly<Record<PostFailure, (status: number | null) => string>> = {
@@ -11,18 +12,9 @@ export const FAILURE_WORDS: Readonly<Record<PostFailure, (status: number | null)
   status: (status) => (status === null ? 'it answered with an error' : `it answered with status ${status}`),
 }
 
-export const FAILURES: readonly PostFailure[] = [
-  'address_not_allowed',
-  'name_not_found',
-  'connection_failed',
-  'certificate_refused',
-  'timed_out',
-  'redirected',
-  'status',
-]
-
 /** A row's word, which somebody else may have edited. */
-export const knownFailure = (text: string | null): PostFailure | null => FAILURES.find((each) => each === text) ?? null
+export const knownFailure = (text: string | null): PostFailure | null =>
+  POST_FAILURES.find((each) => each === text) ?? null
 
 /** A row's failure in words; null if it has none. */
 export const failureInWords = ({

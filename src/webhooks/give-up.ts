@@ -1,8 +1,11 @@
 import type { Tx } from '../../db/client.ts'
 import { type EndpointRow, markDisabled } from '../../db/queries/webhooks.ts'
-import type { WorkerCtx } from '../context.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasWorkerAudit } from '../custody/audit.ts'
 import { unreachable } from '../errors.ts'
 import { mailText, queueMail, sendsMail } from '../mail/queue.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasLog } from '../security/log.ts'
 import { FAILURE_WORDS } from './failure-words.ts'
 import type { Posted } from './post.ts'
 
@@ -25,7 +28,7 @@ const reasonOf = (given: GivenUp, last: string): string => {
 
 /** Disables an endpoint, and writes a mail to its contact. */
 export const giveUp = async (
-  ctx: Pick<WorkerCtx, 'audit' | 'sealer' | 'config' | 'log'>,
+  ctx: HasWorkerAudit & HasSealer & HasConfig & HasLog,
   tx: Tx,
   { endpoint, answer, given }: { readonly endpoint: EndpointRow; readonly answer: Posted; readonly given: GivenUp },
 ): Promise<void> => {

@@ -1,18 +1,18 @@
+import type { HasDb } from '../../db/client.ts'
 import { type DeliveryRow, listDeliveries as selectDeliveries } from '../../db/queries/webhook-deliveries.ts'
 import { type EndpointView, findEndpoint, listEndpoints as selectEndpoints } from '../../db/queries/webhooks.ts'
 import type { DeliveryState } from '../../db/words.ts'
-import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
 /** The endpoints of a project, or of all, oldest first. */
 export const listEndpoints = (
-  { db }: Pick<Ctx, 'db'>,
+  { db }: HasDb,
   { projectId }: { readonly projectId: string | null },
 ): Promise<readonly EndpointView[]> => selectEndpoints(db, { projectId })
 
 /** An endpoint of any project, for operators. @throws not_found */
 export const nameWebhook = async (
-  { db }: Pick<Ctx, 'db'>,
+  { db }: HasDb,
   id: string,
 ): Promise<{ readonly id: string; readonly projectId: string }> => {
   const row = await findEndpoint(db, id)
@@ -22,7 +22,7 @@ export const nameWebhook = async (
 
 /** What was sent to an endpoint or waits for it, newest first. `nextAt` is not before the end of a pause. @throws not_found */
 export const listDeliveries = async (
-  { db }: Pick<Ctx, 'db'>,
+  { db }: HasDb,
   input: {
     readonly projectId: string
     readonly endpointId: string

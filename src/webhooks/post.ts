@@ -1,14 +1,12 @@
 // What becomes of one request to a receiver. Where it may go, and its bounds, are those of all outgoing requests.
 
-import { type Outgoing, OutgoingError, type OutgoingFailure, sendOutgoing } from '../security/outgoing.ts'
+import type { PostFailure } from '../../db/words.ts'
+import { type Outgoing, OutgoingError, sendOutgoing } from '../security/outgoing.ts'
 import { retryAfterSeconds } from './retry-after.ts'
 
 export const ANSWER_TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 4_096
 const EXCERPT_LENGTH_MAX = 200
-
-/** Why a request was not taken. */
-export type PostFailure = OutgoingFailure | 'redirected' | 'status'
 
 /** `status` and `excerpt` are null if there was no answer. The excerpt is for the operator of the receiver. */
 export type Posted = {

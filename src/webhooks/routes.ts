@@ -3,8 +3,8 @@ import { Elysia } from 'elysia'
 import { EVENT_TYPES, type EventType } from '../../db/words.ts'
 import { actorOf, type Caller, requireApiKey } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
 import { describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from './change.ts'
 import { createEndpoint } from './create.ts'
 import { knownFailure } from './failure-words.ts'
@@ -75,7 +75,7 @@ const replayedBy = ({ delivery_id, after }: Static<typeof ReplayWebhookBody>): R
 
 const { detail } = describedAs('Webhooks')
 
-const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
+const endpointRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ normalize: false })
     .use(authentication)
     .get(
@@ -152,7 +152,7 @@ const endpointRoutes = (ctx: Ctx, authentication: Authentication) =>
       },
     )
 
-const deliveryRoutes = (ctx: Ctx, authentication: Authentication) =>
+const deliveryRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ normalize: false })
     .use(authentication)
     .post('/test', async ({ body, caller }) => ({ delivery_id: await sendTest(ctx, namedBy(caller, body)) }), {
@@ -191,7 +191,7 @@ const deliveryRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
 
 /** /webhooks */
-export const webhookRoutes = (ctx: Ctx, authentication: Authentication) =>
+export const webhookRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/webhooks', normalize: false })
     .use(endpointRoutes(ctx, authentication))
     .use(deliveryRoutes(ctx, authentication))

@@ -1,8 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { DELIVERY_STATES, EVENT_TYPES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../../db/words.ts'
+import { DELIVERY_STATES, EVENT_TYPES, POST_FAILURES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../../db/words.ts'
 import { ClosedObject, closed, OneOf, PagingFields, UuidField } from '../http/schema.ts'
-import { FAILURES } from './failure-words.ts'
 
 const Time = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
@@ -47,7 +46,7 @@ const SecretField = Type.String({
   examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
 })
 
-const FailureField = Type.Union([OneOf(FAILURES, { description: 'Why.', examples: ['status'] }), Type.Null()], {
+const FailureField = Type.Union([OneOf(POST_FAILURES, { description: 'Why.', examples: ['status'] }), Type.Null()], {
   description: 'Why the last request was not taken.',
 })
 

@@ -3,9 +3,9 @@ import { type Address, encodeFunctionData, getAddress, parseEther, zeroAddress }
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { type Range, readRange } from '../../src/activity/read-range.ts'
 import type { BlockRef, Chain } from '../../src/chains/chain.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { shared } from '../support/shared.ts'
+import type { WorkerCtx } from '../support/worker-here.ts'
 import { startWorld } from './world.ts'
 
 const outsider = fundedAccount(0)

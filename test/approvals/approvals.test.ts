@@ -7,8 +7,8 @@ import { publicKeyToAddress } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
@@ -27,7 +27,7 @@ const newPerson = (of: Parameters<typeof newApprover>[1] = {}) => newApprover(se
 
 /** Another API process on the same database. */
 const startSecond = async () => {
-  const ctx = await createCtx({ config: readConfig(service.variables), process: 'second-api' })
+  const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'second-api' })
   const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   const { post } = service.as(service.project, `http://127.0.0.1:${server.port}`)
   const close = async () => {

@@ -15,7 +15,7 @@ const { sql } = service.database
 
 /** Starts an API process and, once it listens, tells it to stop. @returns its exit code. */
 const runServer = async (): Promise<number> => {
-  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], {
+  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/main/api')], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     stdout: 'pipe',
     stderr: 'inherit',

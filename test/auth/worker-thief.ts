@@ -4,9 +4,9 @@
 import postgres from 'postgres'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx } from '../../src/context.ts'
 import { createApiAudit, createCustodyAudit } from '../../src/custody/audit.ts'
-import { createIdentityCtx } from '../../src/environment/contexts.ts'
+import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { createIdentityCtx } from '../../src/main/keyed-contexts.ts'
 import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { refreshTokenOf } from '../../src/users/session.ts'
 

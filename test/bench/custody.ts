@@ -49,7 +49,7 @@ export const benchCustody = async (service: Service): Promise<CustodyBench> => {
     ),
   )
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/,
   })

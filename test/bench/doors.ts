@@ -5,12 +5,12 @@ import { Elysia } from 'elysia'
 import type { Caller } from '../../src/auth/caller.ts'
 import { type Authentication, admission, authentication } from '../../src/auth/plugin.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { transactionRoutes } from '../../src/transactions/routes.ts'
 import { walletRoutes } from '../../src/wallets/routes.ts'
 
-const ctx = await createCtx({ config: readConfig(), process: 'bench' })
+const ctx = await createApiCtx({ config: readConfig(), process: 'bench' })
 const everybody = (): Caller => ({
   kind: 'api_key',
   projectId: process.env.PROJECT_ID ?? '',

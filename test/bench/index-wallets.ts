@@ -2,8 +2,8 @@
 // turn.
 
 import { indexStep } from '../../src/activity/index-blocks.ts'
-import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import type { WorkerCtx } from '../support/worker-here.ts'
 import { deployCrowd, FIRST_SENDERS, NETWORK } from './index-chain.ts'
 import { catchUp, type IndexWorld, startIndexWorld } from './index-world.ts'
 import { median } from './load.ts'

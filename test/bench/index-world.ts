@@ -3,8 +3,9 @@
 import postgres from 'postgres'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { startService } from '../support/service.ts'
+import type { WorkerCtx } from '../support/worker-here.ts'
 import { NETWORK } from './index-chain.ts'
 
 const STEPS_MAX = 10_000

@@ -25,7 +25,7 @@ const startWay = async (service: Service, way: Way) => {
   const socket = join(folder, `${way.replace(' ', '-')}.socket`)
   const journal = way === 'a journal' ? { VAULT_JOURNAL: join(folder, 'bench.journal') } : {}
   const variables = { ...service.vaultVariables, VAULT_SOCKET: socket, LOG_LEVEL: 'info', ...journal }
-  const process = await start({ file: 'src/vault.ts', variables, until: /"msg":"listening"/ })
+  const process = await start({ file: 'src/main/vault.ts', variables, until: /"msg":"listening"/ })
   const vault = connectVault({ sockets: [socket], name: 'bench', onChange: () => {} })
   return { vault, process }
 }

@@ -50,17 +50,17 @@ export const benchOverload = async (input: {
   }
   const { workerUrl } = service.database
   const vault = await start({
-    file: 'src/vault.ts',
+    file: 'src/main/vault.ts',
     variables: { ...service.vaultVariables, ...settings },
     until: /"msg":"listening"/,
   })
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...service.variables, ...settings, PORT: '0' },
     until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
   })
   const worker = await start({
-    file: 'jobs/worker.ts',
+    file: 'src/main/worker.ts',
     variables: { ...service.variables, ...settings, VAULT_SOCKET: '', DATABASE_URL: workerUrl },
     until: /"working"/,
   })

@@ -85,12 +85,12 @@ const startProcesses = async ({ variables, vaultVariables }: Service) => {
   const socket = join(dirname(variables.VAULT_SOCKET ?? ''), 'bench.socket')
   const of = { VAULT_SOCKET: socket, LOG_LEVEL: 'info' }
   const vault = await start({
-    file: 'src/vault.ts',
+    file: 'src/main/vault.ts',
     variables: { ...vaultVariables, ...of },
     until: /"msg":"listening"/,
   })
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...variables, ...of, PORT: '0' },
     until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
   })

@@ -25,7 +25,7 @@ export type SignBench = {
 export const benchSign = async (service: Service): Promise<SignBench> => {
   const wallet = await service.newWallet({ network: 'Ethereum' })
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/,
   })

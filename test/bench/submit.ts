@@ -72,12 +72,12 @@ type Stack = Awaited<ReturnType<typeof startStack>>
 const startStack = async (service: Service, rpcUrl: string) => {
   const variables = { ...service.variables, ETHEREUM_RPC_URL: rpcUrl, LOG_LEVEL: 'info' }
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...variables, PORT: '0' },
     until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
   })
   const worker = await start({
-    file: 'jobs/worker.ts',
+    file: 'src/main/worker.ts',
     variables: { ...variables, VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl },
     until: /"working"/,
   })

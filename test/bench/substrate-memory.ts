@@ -34,7 +34,7 @@ export const benchSubstrateMemory = async (): Promise<SubstrateMemory | null> =>
   const nodes = [nodeOf('Polkadot', assetHubRuntime()), nodeOf('Vara', vara)] as const
   const service = await startService({ rpcUrls: { Polkadot: nodes[0].rpcUrl, Vara: nodes[1].rpcUrl } })
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/,
   })

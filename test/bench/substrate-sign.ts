@@ -31,7 +31,7 @@ export const benchSubstrateSign = async (): Promise<SubstrateSignBench> => {
   const variables = { ...service.variables, PORT: '0', LOG_LEVEL: 'info' }
   const startApi = async (change: Record<string, string> = {}) => {
     const begun = performance.now()
-    const api = await start({ file: 'src/server.ts', variables: { ...variables, ...change }, until: LISTENING })
+    const api = await start({ file: 'src/main/api.ts', variables: { ...variables, ...change }, until: LISTENING })
     return { api, ms: performance.now() - begun }
   }
   const away = await startApi({ POLKADOT_RPC_URL: 'ws://127.0.0.1:1', VARA_RPC_URL: 'ws://127.0.0.1:1' })

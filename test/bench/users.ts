@@ -19,7 +19,7 @@ export const benchUsers = async (input: {
 }): Promise<UsersBench> => {
   const { service, postgresPid } = input
   const api = await start({
-    file: 'src/server.ts',
+    file: 'src/main/api.ts',
     variables: { ...service.variables, TRUSTED_PROXIES: '1', PORT: '0', LOG_LEVEL: 'info' },
     until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
   })

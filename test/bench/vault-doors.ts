@@ -2,14 +2,15 @@
 // API had before custody was a process. What they differ by is what the process costs.
 
 import { Elysia } from 'elysia'
+import type { ApiCtx } from '../../src/api/ctx.ts'
 import { authentication } from '../../src/auth/plugin.ts'
 import { readConfig } from '../../src/config.ts'
-import { type Ctx, createCtx } from '../../src/context.ts'
-import { openVault } from '../../src/environment/open-vault.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
+import { openVault } from '../../src/main/open-vault.ts'
 import { transactionRoutes } from '../../src/transactions/routes.ts'
 
-const ctx = await createCtx({ config: readConfig(), process: 'bench' })
+const ctx = await createApiCtx({ config: readConfig(), process: 'bench' })
 const variables = { ...process.env, DATABASE_URL: process.env.VAULT_DATABASE_URL }
 const { vault } = await openVault({
   config: readConfig(variables),
@@ -18,7 +19,7 @@ const { vault } = await openVault({
   onJournalLost: () => {},
 })
 
-const portOf = (of: Ctx) => {
+const portOf = (of: ApiCtx) => {
   const app = new Elysia({ normalize: false }).use(transactionRoutes(of, authentication(of)))
   return listen({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, log: of.log }).port
 }

@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config.ts'
 import { onlySignature } from '../../src/custody/contract.ts'
 import { connectVault } from '../../src/custody/remote-vault.ts'
 import type { Vault, WalletRef } from '../../src/custody/vault.ts'
-import { openVault } from '../../src/environment/open-vault.ts'
+import { openVault } from '../../src/main/open-vault.ts'
 import type { Service } from '../support/service.ts'
 import { headersOf, type LoadResult, load, median, middle, repeat } from './load.ts'
 import { start } from './processes.ts'
@@ -106,7 +106,7 @@ const startVaults = async (service: Service) => {
   const socket = join(dirname(service.variables.VAULT_SOCKET ?? ''), 'bench.socket')
   const { vaultVariables, database } = service
   const variables = { ...vaultVariables, VAULT_SOCKET: socket, LOG_LEVEL: 'info' }
-  const vault = await start({ file: 'src/vault.ts', variables, until: /"msg":"listening"/ })
+  const vault = await start({ file: 'src/main/vault.ts', variables, until: /"msg":"listening"/ })
   const doors = await start({
     file: 'test/bench/vault-doors.ts',
     variables: {

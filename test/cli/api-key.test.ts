@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -131,7 +131,7 @@ describe('api-key list', () => {
 describe('api-key revoke', () => {
   test('takes effect at once in every process', async () => {
     const made = await create('--name', 'Revoked')
-    const ctx = await createCtx({ config: readConfig(service.variables), process: 'other' })
+    const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'other' })
     const other = createApp(ctx)
     const elsewhere = async () => {
       const headers = { authorization: `Bearer ${made.api_key}`, 'x-walletkit-project-id': service.project.projectId }

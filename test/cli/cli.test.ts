@@ -233,9 +233,9 @@ describe('an incomplete environment', () => {
       expect(errors).not.toContain(MARK)
     }
     for (const [program, sentence] of [
-      ['src/vault', 'The vault cannot start: ENVIRONMENT must be'],
-      ['src/server', 'The server cannot start: ENVIRONMENT must be'],
-      ['jobs/worker', 'The worker cannot start: ENVIRONMENT must be'],
+      ['src/main/vault', 'The vault cannot start: ENVIRONMENT must be'],
+      ['src/main/api', 'The server cannot start: ENVIRONMENT must be'],
+      ['src/main/worker', 'The worker cannot start: ENVIRONMENT must be'],
     ] as const) {
       const { exitCode, errors } = await refused(program, { ...complete, ENVIRONMENT: '' })
       expect(exitCode).toBe(1)
@@ -258,23 +258,23 @@ describe('an incomplete environment', () => {
     const unreached = await cli(['project', 'create', '--name', 'x'], { ...service.variables, VAULT_SOCKET: '' })
     expect(unreached).toMatchObject({ exitCode: 1, output: '' })
     expect(unreached.errors).toStartWith('VAULT_SOCKET must be the path ')
-    const vault = await refused('src/vault', { ...service.vaultVariables, ROOT_KEY: '' })
+    const vault = await refused('src/main/vault', { ...service.vaultVariables, ROOT_KEY: '' })
     expect(vault.errors).toStartWith('The vault cannot start: ROOT_KEY must say where the ')
     const mainnet = { ENVIRONMENT: 'mainnet', DEVNET: 'false', VAULT_JOURNAL: ' ' }
-    const unjournaled = await refused('src/vault', { ...service.vaultVariables, ...mainnet })
+    const unjournaled = await refused('src/main/vault', { ...service.vaultVariables, ...mainnet })
     expect(unjournaled).toEqual({
       exitCode: 1,
       errors:
         "The vault cannot start: VAULT_JOURNAL must be the path of a file for this vault's journal, outside of the database.\n",
     })
     // With one it gets further.
-    const journaled = await refused('src/vault', {
+    const journaled = await refused('src/main/vault', {
       ...service.vaultVariables,
       ...mainnet,
       VAULT_JOURNAL: '/nowhere/journal',
     })
     expect(journaled.errors).toContain('This database belongs to testnet')
-    const server = await refused('src/server', { ...service.variables, IDENTITY_KEY: '' })
+    const server = await refused('src/main/api', { ...service.variables, IDENTITY_KEY: '' })
     expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
     expect((await cli(replace, { ...service.variables, VAULT_SOCKET: '' })).exitCode).toBe(0)
   })

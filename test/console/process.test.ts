@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => service.close())
 
 const start = (changes: Readonly<Record<string, string>> = {}) =>
-  Bun.spawn(['bun', '--no-env-file', programPath('src/console')], {
+  Bun.spawn(['bun', '--no-env-file', programPath('src/main/console')], {
     env: {
       PATH: process.env.PATH ?? '',
       ...service.variables,

@@ -70,7 +70,7 @@ test('a client of the vault loads one package, and serving the vault adds only t
 })
 
 test('the vault’s process loads no other packages than these: no HTTP server, no chain and no client of a node', async () => {
-  const loaded = textOf(Object.keys((await graphOf('src/vault.ts')).inputs).map(packageOf))
+  const loaded = textOf(Object.keys((await graphOf('src/main/vault.ts')).inputs).map(packageOf))
   console.log(`the vault's process loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
   expect(loaded).toEqual([...ALL, ...NEVER_LOADED].sort())
 })
@@ -84,7 +84,7 @@ test('a vault that has signed has loaded exactly these packages', async () => {
     '--no-env-file',
     '--preload',
     join(ROOT, 'test/support/loaded.ts'),
-    join(ROOT, 'src/vault.ts'),
+    join(ROOT, 'src/main/vault.ts'),
   ]
   const vault = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET }, command)
   endings.push(vault.stop)

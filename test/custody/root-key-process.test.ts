@@ -26,7 +26,7 @@ const run = async (args: readonly string[], env: Variables) => {
 describe('the libraries of cloud providers', () => {
   // Loads all modules of a server, then opens a root key.
   const script = `
-    await import('./src/context.ts')
+    await import('./src/main/contexts.ts')
     const { openRootKey } = await import('./src/custody/root/root-key.ts')
     await openRootKey(process.argv.at(-1))
     console.log(JSON.stringify(Object.keys(require.cache)))`
@@ -73,7 +73,7 @@ describe('a vault', () => {
       SERVICE_KEY: serviceKey.spec,
       VAULT_SOCKET: '/nowhere',
     }
-    const { stderr, code } = await run(['src/vault.ts'], { ...env, ...variables })
+    const { stderr, code } = await run(['src/main/vault.ts'], { ...env, ...variables })
     expect(code).toBe(1)
     return stderr
   }

@@ -304,7 +304,7 @@ test(
       if (Date.now() > deadline) throw new Error(`no warning: ${stack.output()}`)
     }
     expect(await projectWallet(dev, 'Ethereum')).toMatchObject({ network: 'Ethereum' })
-    kill('jobs/worker.ts')
+    kill('src/main/worker.ts')
     expect(await stack.exited).toBe(1)
     expect(stack.output()).toContain('Warning: worker ended unexpectedly (SIGKILL)')
     expect(stack.output()).toMatch(/worker\.log ends:\n\{"level"/)

@@ -435,7 +435,7 @@ describe('it finds', () => {
     const preloaded = join(folder, 'late.js')
     await writeFile(preloaded, 'const now = Date.now; Date.now = () => now() - 3_600_000')
     const child = Bun.spawn(
-      ['bun', '--no-env-file', '--preload', preloaded, programPath('src/cli/main'), 'doctor', '--json'],
+      ['bun', '--no-env-file', '--preload', preloaded, programPath('src/main/cli'), 'doctor', '--json'],
       { env: { PATH: process.env.PATH ?? '', ...service.variables }, stdout: 'pipe' },
     )
     const findings: Finding[] = JSON.parse(await new Response(child.stdout).text())

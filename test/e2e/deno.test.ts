@@ -72,18 +72,18 @@ beforeAll(async () => {
     variables: { NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS), OUTGOING_ALLOWED_HOSTS: '127.0.0.1' },
   })
   const socket = `${service.variables.VAULT_SOCKET}.deno`
-  vault = deno('src/vault.ts', {
+  vault = deno('src/main/vault.ts', {
     ...service.vaultVariables,
     VAULT_SOCKET: socket,
     VAULT_JOURNAL: `${socket}.journal`,
     LOG_LEVEL: 'info',
   })
   await untilSaid(vault, '"listening"')
-  const cli = deno('src/cli/main.ts', { VAULT_SOCKET: socket }, 'project', 'create', '--name', 'On Deno', '--json')
+  const cli = deno('src/main/cli.ts', { VAULT_SOCKET: socket }, 'project', 'create', '--name', 'On Deno', '--json')
   const { project_id: projectId, api_key: apiKey } = JSON.parse(await new Response(cli.stdout).text())
   expect(await cli.exited).toBe(0)
-  api = deno('src/server.ts', { VAULT_SOCKET: socket, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info', ...tracing })
-  worker = deno('jobs/worker.ts', {
+  api = deno('src/main/api.ts', { VAULT_SOCKET: socket, PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info', ...tracing })
+  worker = deno('src/main/worker.ts', {
     VAULT_SOCKET: '',
     IDENTITY_KEY: '',
     DATABASE_URL: service.database.workerUrl,
@@ -91,7 +91,7 @@ beforeAll(async () => {
     ...tracing,
   })
   const { url } = JSON.parse(await untilSaid(api, '"listening"'))
-  operators = deno('src/console.ts', {
+  operators = deno('src/main/console.ts', {
     VAULT_SOCKET: socket,
     DATABASE_URL: service.database.consoleUrl,
     CONSOLE_PORT: '0',
@@ -191,7 +191,7 @@ test('a user logs in at an identity provider of the project, and calls with its 
   await provider.serve([{ id: 'strongroom', secret: null, callback }])
   const variables = { VAULT_SOCKET: '' }
   const facts = ['acme', provider.issuer, '--audience', RESOURCE_AUDIENCE, '--client-id', 'strongroom']
-  const added = deno('src/cli/main.ts', variables, 'project', 'issuers', 'add', projectId, ...facts)
+  const added = deno('src/main/cli.ts', variables, 'project', 'issuers', 'add', projectId, ...facts)
   expect(await added.exited).toBe(0)
 
   const verifier = 'the-secret-of-the-page-43-characters-or-more'
@@ -284,7 +284,7 @@ test('an operator logs in at the console by a link, and sees the wallets', async
 test('commands examine the installation and what the chains have after a restore, as they do on Bun', async () => {
   const variables = { ...service.variables, VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.deno` }
   const onBoth = async (...args: readonly string[]) => {
-    const child = deno('src/cli/main.ts', variables, ...args)
+    const child = deno('src/main/cli.ts', variables, ...args)
     const [output, exitCode] = [await new Response(child.stdout).text(), await child.exited]
     const here = await runCli(args, variables)
     return [

@@ -9,7 +9,7 @@ import { parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import { NETWORKS_FILE } from '../../devnet/networks.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -153,7 +153,7 @@ test('the maximum fee is set by its variable', () => {
 
 test('a process that does not know the network can run at the same time, and serves the networks that it knows', async () => {
   const config = readConfig({ ...service.variables, NETWORKS_FILE: '' })
-  const old = await createCtx({ config, process: 'old' })
+  const old = await createApiCtx({ config, process: 'old' })
   try {
     const answerOf = async (app: AnyElysia, name: string) => {
       const headers = {

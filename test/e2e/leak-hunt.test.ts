@@ -84,7 +84,7 @@ beforeAll(async () => {
     await writeFile(join(folder, name), randomBytes(32), { mode: 0o600 })
   await run(['db', 'migrate'], variables)
   const vault = await start({
-    file: 'src/vault.ts',
+    file: 'src/main/vault.ts',
     variables: {
       ...variables,
       SERVICE_KEY: '',
@@ -96,9 +96,9 @@ beforeAll(async () => {
   })
   project = JSON.parse(await run(['project', 'create', '--name', 'Hunt', '--json'], variables))
   marks.set('the API key', anywhere(project.api_key))
-  const api = await start({ file: 'src/server.ts', variables, until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/ })
+  const api = await start({ file: 'src/main/api.ts', variables, until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/ })
   const worker = await start({
-    file: 'jobs/worker.ts',
+    file: 'src/main/worker.ts',
     variables: { ...variables, VAULT_SOCKET: '', IDENTITY_KEY: '' },
     until: /"working"/,
   })

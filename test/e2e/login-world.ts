@@ -8,8 +8,8 @@ import type { PrivateKeyAccount } from 'viem'
 import { freePort } from '../../devnet/port.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { addOrigins } from '../../src/projects/settings.ts'
 import { startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
@@ -124,7 +124,7 @@ export const startLoginWorld = async (
     const strictPort = await freePort()
     const strictOrigin = `http://localhost:${strictPort}`
     const variables = { ...service.variables, DEVNET: 'false', PUBLIC_BASE_URL: strictOrigin }
-    const ctx = await createCtx({ config: readConfig(variables), process: 'test' })
+    const ctx = await createApiCtx({ config: readConfig(variables), process: 'test' })
     const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: strictPort, log: ctx.log })
     const close = async () => {
       await server.stop(true)

@@ -173,9 +173,9 @@ test('a vault and an API work in the same way on Deno', async () => {
   const environment = { HOME: process.env.HOME ?? '', NO_COLOR: '1' }
   const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.deno`
   const own = { ...environment, VAULT_SOCKET, ...(process.platform === 'linux' ? { VAULT_CLIENT_UIDS: '65533' } : {}) }
-  const vaultOnDeno = await startVaultProcess({ ...vaultVariables(0), ...own }, onDeno('src/vault.ts'))
+  const vaultOnDeno = await startVaultProcess({ ...vaultVariables(0), ...own }, onDeno('src/main/vault.ts'))
   const port = portOf(placeOf(vaultOnDeno))
-  const apiOnDeno = await startApiProcess({ ...apiVariables(port), ...environment }, onDeno('src/server.ts'))
+  const apiOnDeno = await startApiProcess({ ...apiVariables(port), ...environment }, onDeno('src/main/api.ts'))
   await makesAndSigns(apiOnDeno.url)
   const stranger = await raw(connect({ host: '127.0.0.1', port, servername: 'localhost', ca: readTls(ofApi).ca }))
   await stranger.over

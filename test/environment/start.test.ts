@@ -20,9 +20,9 @@ import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { startVault, startVaultProcess } from '../support/vault.ts'
 
-const API = [programPath('src/server')]
-const WORKER = [programPath('jobs/worker')]
-const VAULT = [programPath('src/vault')]
+const API = [programPath('src/main/api')]
+const WORKER = [programPath('src/main/worker')]
+const VAULT = [programPath('src/main/vault')]
 const PROCESSES: readonly (readonly string[])[] = [API, WORKER, VAULT]
 const COMMAND = ['project', 'list']
 const MIGRATION = ['db', 'migrate']

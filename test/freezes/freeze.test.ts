@@ -6,11 +6,12 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { listFreezes, NETWORKS_LIST } from '../../db/queries/freezes.ts'
 import type { Network } from '../../db/words.ts'
+import type { ApiCtx } from '../../src/api/ctx.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { type Ctx, createCtx } from '../../src/context.ts'
 import { freeze, type Target, unfreeze } from '../../src/freezes/freeze.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
@@ -25,13 +26,13 @@ const NOBODY = '0x000000000000000000000000000000000000dEaD'
 let service: Service
 let sql: Sql
 /** The context of another API process, and its address. */
-let other: { readonly ctx: Ctx; readonly url: string; readonly stop: () => Promise<void> }
+let other: { readonly ctx: ApiCtx; readonly url: string; readonly stop: () => Promise<void> }
 
 beforeAll(async () => {
   const nowhere = 'http://127.0.0.1:1'
   service = await startService({ rpcUrls: { Ethereum: nowhere, Polygon: nowhere, Base: nowhere } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  const ctx = await createCtx({ config: readConfig(service.variables), process: 'other' })
+  const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'other' })
   const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   const stop = async () => {
     await server.stop(true)

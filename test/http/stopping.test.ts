@@ -14,7 +14,7 @@ import { afterTests, shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const RUNTIMES = { Bun: ['bun', programPath('src/server')], 'Deno 2': [...denoCommand(), 'src/server.ts'] } as const
+const RUNTIMES = { Bun: ['bun', programPath('src/main/api')], 'Deno 2': [...denoCommand(), 'src/main/api.ts'] } as const
 const GRACE_SECONDS = 4
 /** Longer than the grace, and than processes wait for others by habit. */
 const SLOW_MS = 15_000

@@ -8,9 +8,9 @@ import { dropIdempotencyKeysTask } from '../../jobs/tasks/clean.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx, createWorkerCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { submitRoute } from '../../src/idempotency/once.ts'
+import { createApiCtx, createWorkerCtx } from '../../src/main/contexts.ts'
 import { createPolicy } from '../../src/policies/policies.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
@@ -31,7 +31,7 @@ afterTests(() => gate.stop())
 const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
 const { sql } = service.database
 /** A second API process as the database sees it; it shares no memory with the first. */
-const ctx = await createCtx({ config: readConfig(service.variables), process: 'second' })
+const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'second' })
 const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
 const second = { ctx, server, url: `http://127.0.0.1:${server.port}` }
 afterTests(async () => {

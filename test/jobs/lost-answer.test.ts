@@ -20,7 +20,7 @@ const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } 
 const { sql } = service.database
 const worker = await shared(
   createMortal({
-    ...{ program: 'jobs/worker', databaseUrl: service.database.workerUrl, node, until: /"msg":"working"/ },
+    ...{ program: 'src/main/worker', databaseUrl: service.database.workerUrl, node, until: /"msg":"working"/ },
     variables: { ...service.variables, LOG_LEVEL: 'info', IDENTITY_KEY: '', VAULT_SOCKET: '' },
   }),
 )

@@ -83,8 +83,8 @@ describe.skipIf(isLeftOut('keys that are changed beneath running processes'))('a
 
   test('a worker and a console, which say so, do nothing with it, and go on after a restart', async () => {
     const present = service.variables
-    const worker = start('jobs/worker', ofWorker(present))
-    const operators = start('src/console', ofConsole(present))
+    const worker = start('src/main/worker', ofWorker(present))
+    const operators = start('src/main/console', ofConsole(present))
     const origin = await originOf(operators)
     const cookie = cookieOf(await logIn(origin, present))
     expect(await overview(origin, cookie)).toBe(200)
@@ -125,7 +125,7 @@ describe.skipIf(isLeftOut('keys that are changed beneath running processes'))('a
       expect(await child.exited).toBe(0)
     }
 
-    const restarted = [start('jobs/worker', ofWorker(next)), start('src/console', ofConsole(next))] as const
+    const restarted = [start('src/main/worker', ofWorker(next)), start('src/main/console', ofConsole(next))] as const
     const there = await originOf(restarted[1])
     expect(await overview(there, cookieOf(await logIn(there, next)))).toBe(200)
     await until(mail, (row) => row?.sent_at !== null)

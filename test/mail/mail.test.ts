@@ -4,13 +4,14 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { dropOldMails } from '../../db/queries/mails.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig, Secret } from '../../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { createMailer } from '../../src/mail/mailer.ts'
 import { type Mail, queueMail } from '../../src/mail/queue.ts'
 import { sendMail } from '../../src/mail/send.ts'
+import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { freePort, startSmtp, textOf } from '../support/smtp.ts'
+import type { WorkerCtx } from '../support/worker-here.ts'
 
 const smtp = await shared(startSmtp())
 const service = await shared(startService())

@@ -700,7 +700,7 @@ describe('the metrics token', () => {
   })
 
   test("is not needed at the metrics' own listener, which serves nothing else; the main listener is then closed", async () => {
-    const server = Bun.spawn(['bun', programPath('src/server')], {
+    const server = Bun.spawn(['bun', programPath('src/main/api')], {
       env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' },
       stdout: 'pipe',
       stderr: 'inherit',

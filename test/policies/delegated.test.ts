@@ -8,8 +8,8 @@ import { deleteAbi, insertAbi } from '../../db/queries/abis.ts'
 import { createApp } from '../../src/app.ts'
 import { abiItemMac } from '../../src/auth/row-macs.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { longTest } from '../support/long.ts'
@@ -35,7 +35,7 @@ let nfts: Awaited<ReturnType<TestChain['deploy']>>
 
 /** Another API process on the same database. */
 const startSecond = async () => {
-  const ctx = await createCtx({ config: readConfig(service.variables), process: 'second-api' })
+  const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'second-api' })
   const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   const client = service.as(service.project, `http://127.0.0.1:${server.port}`)
   const close = async () => {

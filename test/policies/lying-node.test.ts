@@ -18,8 +18,8 @@ import {
 import { callRpc } from '../../devnet/rpc.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { withCallsSwapped, withNamesSwapped } from '../support/forged-metadata.ts'
@@ -93,7 +93,7 @@ const whileLying = async (lies: { evm?: Behaviour; substrate?: Behaviour }, use:
   await sql`truncate contract_facts`
   node.behave(lies.evm ?? (() => undefined))
   hubNode.behave(lies.substrate ?? (() => undefined))
-  const ctx = await createCtx({ config: readConfig(service.variables), process: 'lied-to' })
+  const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'lied-to' })
   const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   try {
     await use(service.as(service.project, `http://127.0.0.1:${server.port}`))

@@ -33,12 +33,12 @@ const coreLimitOf = (pid: number): string =>
 test.skipIf(process.platform !== 'linux')('the vault, the API and the worker turn core dumps off', async () => {
   for (const [program, ready, changes] of [
     [
-      'src/vault',
+      'src/main/vault',
       '"listening"',
       { ...service.vaultVariables, VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.other` },
     ],
-    ['src/server', '"listening"', {}],
-    ['jobs/worker', '"working"', { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }],
+    ['src/main/api', '"listening"', {}],
+    ['src/main/worker', '"working"', { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }],
   ] as const) {
     const { child, log } = await started(program, ready, changes)
     try {

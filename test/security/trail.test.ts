@@ -307,7 +307,7 @@ test('no row contains a PIN, secret, token or message', async () => {
 })
 
 test('a process that is stopped writes what it has counted', async () => {
-  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/server')], {
+  const child = Bun.spawn(['bun', '--no-env-file', programPath('src/main/api')], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     stdout: 'pipe',
     stderr: 'inherit',

@@ -4,7 +4,7 @@ import { programPath } from './programs.ts'
 /** An API as a process of its own, when it listens. */
 export const startApiProcess = async (
   variables: Readonly<Record<string, string>>,
-  command: readonly string[] = ['bun', '--no-env-file', programPath('src/server')],
+  command: readonly string[] = ['bun', '--no-env-file', programPath('src/main/api')],
 ) => {
   const { match, ...api } = await startProcess({
     command,

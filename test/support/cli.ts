@@ -1,7 +1,7 @@
 // The operator's commands: in this process, or as processes of their own where that is the point, which cost a second each.
 
 import { Readable, Writable } from 'node:stream'
-import { runCommand } from '../../src/cli/program.ts'
+import { runCommand } from '../../src/main/run-command.ts'
 import { programPath } from './programs.ts'
 
 type Variables = Readonly<Record<string, string>>
@@ -33,7 +33,7 @@ export const runCli = async (args: readonly string[], variables: Variables, inpu
 
 /** Starts an operator's command as a process. A developer's own stack, which may run here, is nothing to it. */
 export const startCli = (args: readonly string[], variables: Variables, input: Input = '') =>
-  Bun.spawn(['bun', '--no-env-file', programPath('src/cli/main'), ...args], {
+  Bun.spawn(['bun', '--no-env-file', programPath('src/main/cli'), ...args], {
     env: { PATH: process.env.PATH ?? '', DEV_DIR: '/nonexistent', ...variables },
     stdin: Buffer.from(input),
     stdout: 'pipe',

@@ -1,7 +1,7 @@
 // The OpenAPI document is a contract: no answer that a test gets may be missing in it.
 
 import type { AnyElysia } from 'elysia'
-import type { Ctx } from '../../src/context.ts'
+import type { ApiCtx } from '../../src/api/ctx.ts'
 import { documentOf } from '../../src/openapi/routes.ts'
 
 /** Headers of every HTTP server, and those for browsers: of CORS (Fetch Standard §3.3) and against a guessed type. */
@@ -64,7 +64,7 @@ export const lackFor = (
 const documents = new Map<string, Json>()
 
 /** Fails for an answer that the document lacks. */
-export const documentCheck = (ctx: Ctx, app: AnyElysia) => {
+export const documentCheck = (ctx: ApiCtx, app: AnyElysia) => {
   const routes = app.routes.map(({ method, path }) => `${method} ${path}`).join('\n')
   return (seen: Parameters<typeof lackFor>[1]): void => {
     const document = documents.get(routes) ?? JSON.parse(JSON.stringify(documentOf(ctx, app)))

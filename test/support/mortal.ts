@@ -169,14 +169,14 @@ export const createMortals = async (
   const socket = `${service.variables.VAULT_SOCKET}.mortal`
   const changes = { LOG_LEVEL: 'info', PORT: '0', VAULT_SOCKET: socket }
   const vault = await createMortal({
-    program: 'src/vault',
+    program: 'src/main/vault',
     variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${socket}.journal` },
     databaseUrl: service.database.vaultUrl,
     node,
     until: /"msg":"listening"/,
   })
   const api = await createMortal({
-    program: 'src/server',
+    program: 'src/main/api',
     variables: { ...service.variables, ...changes },
     databaseUrl: service.database.apiUrl,
     node,

@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FOLDER_VARIABLE = 'STRONGROOM_TEST_PROGRAMS'
 
-const PROGRAMS = ['src/vault', 'src/server', 'src/console', 'jobs/worker', 'src/cli/main'] as const
+const PROGRAMS = ['src/main/vault', 'src/main/api', 'src/main/console', 'src/main/worker', 'src/main/cli'] as const
 export type Program = (typeof PROGRAMS)[number]
 
 /** The file that a test starts. */

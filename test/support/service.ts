@@ -7,8 +7,8 @@ import type { Network } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
 import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { readConfig } from '../../src/config.ts'
-import { createOperatorCtx, type OperatorCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createOperatorCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { documentCheck } from './document.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
@@ -94,7 +94,7 @@ export const startService = async (
     ...input.vaultVariables,
   }
   const vault = input.hasVault === false ? null : await startVault(vaultVariables)
-  const ctx: OperatorCtx = await createOperatorCtx({ config: readConfig(variables), process: 'test' })
+  const ctx = await createOperatorCtx({ config: readConfig(variables), process: 'test' })
   const app = createApp(ctx)
   const check = documentCheck(ctx, app)
   const server = listen({
@@ -108,7 +108,7 @@ export const startService = async (
   const workers = new Set<ReturnType<typeof Bun.spawn>>()
 
   const startWorker = (changes: Record<string, string> = {}) => {
-    const worker = Bun.spawn(['bun', '--no-env-file', programPath('jobs/worker')], {
+    const worker = Bun.spawn(['bun', '--no-env-file', programPath('src/main/worker')], {
       env: {
         PATH: process.env.PATH ?? '',
         ...variables,

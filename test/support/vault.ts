@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/config.ts'
 import { serveVault } from '../../src/custody/serve-vault.ts'
 import { startChaining } from '../../src/custody/start-chaining.ts'
-import { openVault } from '../../src/environment/open-vault.ts'
+import { openVault } from '../../src/main/open-vault.ts'
 import { createLog } from '../../src/security/log.ts'
 import { startProcess } from './process.ts'
 import { programPath } from './programs.ts'
@@ -33,5 +33,5 @@ export const startVault = async (variables: Readonly<Record<string, string>>) =>
 /** A vault as a process of its own, when it listens. */
 export const startVaultProcess = (
   variables: Readonly<Record<string, string>>,
-  command: readonly string[] = ['bun', '--no-env-file', programPath('src/vault')],
+  command: readonly string[] = ['bun', '--no-env-file', programPath('src/main/vault')],
 ) => startProcess({ command, variables: { ...variables, LOG_LEVEL: 'info' }, until: /"msg":"listening"/ })

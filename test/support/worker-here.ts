@@ -3,8 +3,10 @@
 
 import { beginQueue, keepWorking } from '../../jobs/queue.ts'
 import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx } from '../../src/context.ts'
+import { createWorkerCtx } from '../../src/main/contexts.ts'
 import type { Service } from './service.ts'
+
+export type WorkerCtx = Awaited<ReturnType<typeof createWorkerCtx>>
 
 export type WorkerHere = { readonly stop: () => Promise<void> }
 

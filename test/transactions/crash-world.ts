@@ -25,16 +25,16 @@ const createProcesses = async ({ node, service }: Ground) => {
   const { vaultUrl, apiUrl, workerUrl } = service.database
   const wirePath = `${changes.VAULT_SOCKET}.wire`
   const vault = await createMortal({
-    ...{ program: 'src/vault', databaseUrl: vaultUrl, node, until: /"msg":"listening"/ },
+    ...{ program: 'src/main/vault', databaseUrl: vaultUrl, node, until: /"msg":"listening"/ },
     variables: { ...service.vaultVariables, ...changes, VAULT_JOURNAL: `${changes.VAULT_SOCKET}.journal` },
   })
   const api = await createMortal({
-    ...{ program: 'src/server', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
+    ...{ program: 'src/main/api', databaseUrl: apiUrl, node, until: /"url":"(http[^"]+)"/ },
     variables: { ...variables, VAULT_SOCKET: wirePath, PORT: '0' },
   })
   const vaultWire = await startVaultWire({ path: wirePath, to: changes.VAULT_SOCKET, taps: [api.tap, vault.tap] })
   const worker = await createMortal({
-    ...{ program: 'jobs/worker', databaseUrl: workerUrl, node, until: /"msg":"working"/ },
+    ...{ program: 'src/main/worker', databaseUrl: workerUrl, node, until: /"msg":"working"/ },
     variables: { ...variables, VAULT_SOCKET: '' },
   })
   return { vault, api, worker, vaultWire }

@@ -5,8 +5,8 @@ import postgres, { type Sql } from 'postgres'
 import type { Address } from 'viem'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx, createWorkerCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx, createWorkerCtx } from '../../src/main/contexts.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { startRound } from '../../src/transactions/round.ts'
@@ -146,7 +146,7 @@ const startStepped = async () => {
   // From the next connection on, PostgreSQL scans a whole table only if no index helps.
   await db.unsafe(`alter database ${own.database.name} set enable_seqscan = off`)
   await db`set enable_seqscan = off`
-  const api = await createCtx({ config: readConfig(own.variables), process: 'stepped-api' })
+  const api = await createApiCtx({ config: readConfig(own.variables), process: 'stepped-api' })
   const variables = { ...own.variables, DATABASE_URL: own.database.workerUrl, VAULT_SOCKET: '' }
   const worker = await createWorkerCtx({ config: readConfig(variables), process: 'stepped-worker' })
   const server = listen({ fetch: createApp(api).fetch, hostname: '127.0.0.1', port: 0, log: api.log })

@@ -9,8 +9,8 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { addJob } from '../../db/jobs.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -379,7 +379,7 @@ describe('two projects with the same key', () => {
   test('share its nonces, also across two processes, and nothing else', async () => {
     const key = generatePrivateKey()
     const project = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
-    const ctx = await createCtx({ config: readConfig(service.variables), process: 'second-api' })
+    const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'second-api' })
     const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
     const other = service.as(project, `http://127.0.0.1:${server.port}`)
     try {

@@ -5,9 +5,9 @@ import postgres from 'postgres'
 import { type Hex, parseEther } from 'viem'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { AppError } from '../../src/errors.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { signAndRecord } from '../../src/transactions/sign-and-record.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -211,7 +211,7 @@ describe('a vault that takes long to sign', () => {
 
   test('signs for nothing if another API was faster, and the same Idempotency-Key then sends it once', async () => {
     const { address, nonces } = await sender()
-    const ctx = await createCtx({ config: readConfig(service.variables), process: 'test' })
+    const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'test' })
     const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
     const apis = [service, service.as(service.project, `http://127.0.0.1:${server.port}`)]
     const send = (index: number) =>

@@ -3,7 +3,7 @@
 import postgres from 'postgres'
 import type { Network } from '../../db/words.ts'
 import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx } from '../../src/context.ts'
+import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { startRound } from '../../src/transactions/round.ts'

@@ -7,8 +7,8 @@ import { type Address, parseEther } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, type Held, startGate } from '../support/gate.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -46,7 +46,7 @@ afterAll(async () => {
 
 /** Another API process on the same database. */
 const startOther = async () => {
-  const ctx = await createCtx({ config: readConfig(service.variables), process: 'other-api' })
+  const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'other-api' })
   const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   const { post } = service.as(service.project, `http://127.0.0.1:${server.port}`)
   const close = async () => {

@@ -97,7 +97,7 @@ const start = async (command: readonly string[], variables: Record<string, strin
 
 const cli = (version: string, args: readonly string[], databaseUrl: string) =>
   start(
-    [...program(version, 'src/cli/main.ts'), ...args],
+    [...program(version, 'src/main/cli.ts'), ...args],
     { ...service.variables, DATABASE_URL: databaseUrl },
     '\u0000',
   )
@@ -111,18 +111,18 @@ type Version = {
 const startVersion = async (version: string, vaultSocket: string): Promise<Version> => {
   const vault = await startVaultProcess(
     { ...service.vaultVariables, VAULT_SOCKET: vaultSocket },
-    program(version, 'src/vault.ts'),
+    program(version, 'src/main/vault.ts'),
   )
   stops.add(vault.stop)
   const own = { ...service.variables, VAULT_SOCKET: vaultSocket, SHUTDOWN_GRACE_SECONDS: String(GRACE_SECONDS) }
-  const api = await start(program(version, 'src/server.ts'), { ...own, PORT: '0' }, '"listening"')
+  const api = await start(program(version, 'src/main/api.ts'), { ...own, PORT: '0' }, '"listening"')
   const line = api
     .output()
     .split('\n')
     .find((each) => each.includes('"listening"'))
   if (line === undefined) throw new Error(`The API of ${version} ended: ${api.output()}`)
   const worker = await start(
-    program(version, 'jobs/worker.ts'),
+    program(version, 'src/main/worker.ts'),
     { ...own, IDENTITY_KEY: '', VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl },
     '"working"',
   )
@@ -249,7 +249,7 @@ test('from the last version to this one, under load: no request fails, and no tr
   await untilMore()
 
   // The later version refuses to start before the migration, with a sentence that says what to do.
-  const early = await start(program(later, 'src/server.ts'), { ...service.variables, PORT: '0' }, '\u0000')
+  const early = await start(program(later, 'src/main/api.ts'), { ...service.variables, PORT: '0' }, '\u0000')
   expect(await early.ended).toBe(1)
   expect(early.output()).toContain('it lacks projects.later_note')
 

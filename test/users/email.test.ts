@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { loginWithEmail } from '../../src/users/email-code.ts'
 import { verifyLogin } from '../../src/users/verify-login.ts'
@@ -17,7 +17,7 @@ import { visitorOf } from './people.ts'
 
 /** A worker that logs at the lowest level. The last test reads its log. */
 const startLoudWorker = () =>
-  Bun.spawn(['bun', programPath('jobs/worker')], {
+  Bun.spawn(['bun', programPath('src/main/worker')], {
     env: {
       PATH: process.env.PATH ?? '',
       ...service.variables,
@@ -191,7 +191,7 @@ describe('logging in with a mailed code', () => {
         loses: () => null,
       },
     })
-    const ctx = await createCtx({
+    const ctx = await createApiCtx({
       config: readConfig({ ...service.variables, DATABASE_URL: wire.url }),
       process: 'test',
     })

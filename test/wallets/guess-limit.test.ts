@@ -8,9 +8,9 @@ import { API_KEY_SCOPES } from '../../db/words.ts'
 import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
-import { createCtx } from '../../src/context.ts'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { stretchPin } from '../../src/custody/sealing/stretch.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/projects/projects.ts'
 import { openTestGuesses } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
@@ -238,7 +238,7 @@ describe('a locked owner', () => {
   test('stays locked after a restart of the service', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
-    const ctx = await createCtx({ config: readConfig(service.variables), process: 'again' })
+    const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'again' })
     const request = new Request('http://localhost/wallets/export', {
       method: 'POST',
       headers: {
@@ -324,7 +324,7 @@ describe('an API key', () => {
     const { projectId } = narrow.project
     const second = { projectId, name: 'second', scopes: API_KEY_SCOPES, expiresAt: null, actor: 'operator' }
     const key = await createApiKey(narrow.ctx, second)
-    const ctx = await createCtx({ config: readConfig(narrow.variables), process: 'another' })
+    const ctx = await createApiCtx({ config: readConfig(narrow.variables), process: 'another' })
     try {
       await work(narrow, narrow.as({ projectId, apiKey: key.text }), asking(createApp(ctx), narrow))
     } finally {

@@ -10,7 +10,7 @@ import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../db/words.ts'
 import { readConfig } from '../../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
 import { createCouriers } from '../../src/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/webhooks/create.ts'
@@ -18,7 +18,7 @@ import { type Leased, numberNews, recordAndLease, recordOutcomes, sendLeased } f
 import { listDeliveries } from '../../src/webhooks/list.ts'
 import { replay, sendTest } from '../../src/webhooks/replay.ts'
 import { type Service, startService } from '../support/service.ts'
-import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { startWorkerHere, type WorkerCtx, type WorkerHere } from '../support/worker-here.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
 const LISTED = { OUTGOING_ALLOWED_HOSTS: '127.0.0.0/8' }

@@ -1,8 +1,15 @@
 // The data that describes a network. If a network needs special treatment, add a field here instead of a special case.
 
 import type { Environment, Network } from '../../../db/words.ts'
-import type { Hex } from '../intent.ts'
-import type { Watch } from '../node/pool.ts'
+
+/** When a node is behind, and how often that is looked at. */
+export type Watch = {
+  readonly everyMs: number
+  /** A node is behind if another one is ahead of it by more than this (lag.ts). */
+  readonly behindMs: number
+  /** A node is stalled if its newest block is older than this; null where the age of a block says nothing. */
+  readonly stalledAfterMs: number | null
+}
 
 export type NativeCoin = {
   /** The word that stands for the coin where a token has a contract address. */
@@ -83,7 +90,7 @@ export type SubstrateNetworkRow = Common & {
   /** The prefix of SS58 addresses (paritytech/ss58-registry); the testnet has the same. */
   readonly ss58Prefix: number
   /** The hash of the first block. It identifies the chain and is signed with every extrinsic. */
-  readonly genesisHash: Hex
+  readonly genesisHash: `0x${string}`
   /** The coin symbol that was part of the metadata hash when the runtime was built (RFC 78). */
   readonly hashedSymbol: string
   /** Whether the network has Gear programs; NFTs are then in programs. */
@@ -120,9 +127,9 @@ export type SubstrateNetworkFile = Omit<
   | 'watch'
   | 'knownTokens'
 > & {
-  readonly genesisHashes: Readonly<Record<Environment, Hex>>
+  readonly genesisHashes: Readonly<Record<Environment, `0x${string}`>>
   /** The genesis hash of the chain that the devnet starts for this network. */
-  readonly localGenesisHash: Hex
+  readonly localGenesisHash: `0x${string}`
   /** The symbol passed to `enable_metadata_hash` in the build script of the runtime. */
   readonly hashedSymbols: Readonly<Record<Environment, string>>
   readonly explorerUrls: Readonly<Record<Environment, string | null>>

@@ -11,8 +11,8 @@
 // Only `resting` and `down` keep requests back. A failure that comes quickly costs nothing, so such a node can be asked again at
 // once. A long question that times out while the node answers others says nothing about the node.
 
-import type { Network } from '../../../db/words.ts'
-import type { NodeState, NodeTrouble } from '../nodes.ts'
+import type { Network, NodeTrouble } from '../../../db/words.ts'
+import type { NodeState } from '../nodes.ts'
 import { type AskOptions, BULK_TIMEOUT_TIMES, NodeUnavailable, type Rpc, rpcOf } from './rpc.ts'
 
 const FAILURES_MAX = 3

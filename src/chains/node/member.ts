@@ -1,7 +1,7 @@
 // One node of a network's pool: its client, its health, and its newest block.
 
-import type { Network } from '../../../db/words.ts'
-import type { AroundCall, NodeTrouble, NodeUse } from '../nodes.ts'
+import type { Network, NodeTrouble } from '../../../db/words.ts'
+import type { AroundCall, NodeUse } from '../nodes.ts'
 import { createHealth, type Health } from './health.ts'
 import { type IdentifiedNode, identified, type NodeIdentity } from './identity.ts'
 import type { Subscription } from './new-heads.ts'

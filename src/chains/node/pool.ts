@@ -10,8 +10,9 @@
 //   for a short pause; if it hangs, calls fail at once.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Network } from '../../../db/words.ts'
-import type { AroundCall, NodeState, Nodes, NodeTrouble, NodeView, Opinion } from '../nodes.ts'
+import type { Network, NodeTrouble } from '../../../db/words.ts'
+import type { Watch } from '../networks/network.ts'
+import type { AroundCall, NodeState, Nodes, NodeView, Opinion } from '../nodes.ts'
 import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'
 import { createNewHeads } from './new-heads.ts'
@@ -25,15 +26,6 @@ import {
   type RpcError,
   rpcOf,
 } from './rpc.ts'
-
-/** When a node is behind, and how often that is looked at. */
-export type Watch = {
-  readonly everyMs: number
-  /** A node is behind if another one is ahead of it by more than this (lag.ts). */
-  readonly behindMs: number
-  /** A node is stalled if its newest block is older than this; null where the age of a block says nothing. */
-  readonly stalledAfterMs: number | null
-}
 
 /** A request waits at most this long for nodes that are resting or down, when there is no other. */
 const COMES_BACK_WITHIN_MS = 2_000

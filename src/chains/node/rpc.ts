@@ -2,8 +2,8 @@
 // reached or its answer cannot be read, it throws NodeUnavailable. A refusal by the node is returned as data (RpcError in an
 // Answer), because its meaning depends on the question. The URL contains the provider's key, so no message or cause shows it.
 
-import type { Network } from '../../../db/words.ts'
-import type { NodeTrouble } from '../nodes.ts'
+import type { Network, NodeTrouble } from '../../../db/words.ts'
+
 import { httpTransport, type Transport } from './http.ts'
 import { NodeUnavailable } from './unavailable.ts'
 import { isWebSocketUrl, webSocketTransport } from './web-socket.ts'

@@ -4,12 +4,12 @@
 // The node's metadata is enough to read the chain. trust.ts decides whether it is enough to sign.
 
 import { expandMetadata, Metadata, TypeRegistry } from '@polkadot/types'
-import type { Network } from '../../../db/words.ts'
+import type { Network, NodeTrouble } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'
-import type { NodeTrouble } from '../nodes.ts'
+
 import { blake2Hash, fromHex, littleEndian, toHex } from './scale.ts'
 import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signed-extensions.ts'
 

@@ -1,6 +1,6 @@
 // PKCE (RFC 7636), for logins that this page begins itself and for those of apps.
 
-import { base64urlOf } from './wire.ts'
+import { base64urlOf } from './passkey-json.ts'
 
 /** The body of create-session-challenge. */
 export const bindingOf = (codeChallenge: string): object => ({

@@ -3,7 +3,12 @@
 // nothing, and `toJSON` and each getter that such an object leaves to its prototype throw.
 
 import type { AssertionJson, RegistrationJson } from '../../auth/webauthn.ts'
-import { base64urlOf } from './wire.ts'
+
+export const base64urlOf = (bytes: Uint8Array): string =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
 
 /** The field's value, or what its method returns; undefined if the object has none of its own. */
 const read = (from: unknown, field: string): unknown => {

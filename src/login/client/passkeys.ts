@@ -3,8 +3,8 @@
 import type { DecisionOptions } from '../../approvals/schema.ts'
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
 import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
-import { assertionJson, computedSecret, registrationJson } from './passkey-json.ts'
-import { base64urlOf, type Wire } from './wire.ts'
+import { assertionJson, base64urlOf, computedSecret, registrationJson } from './passkey-json.ts'
+import type { Wire } from './wire.ts'
 import { UserMessage } from './words.ts'
 
 type Where = Pick<Page, 'wire' | 'projectId'>

@@ -87,9 +87,3 @@ export const claimsOf = (token: string): Claims => {
   const bytes = Uint8Array.from(atob(payload), (character) => character.charCodeAt(0))
   return JSON.parse(new TextDecoder().decode(bytes))
 }
-
-export const base64urlOf = (bytes: Uint8Array): string =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '')

@@ -50,6 +50,12 @@ export type Sealer = SealingKey & {
   requirePresent(): void
 }
 
+/** Sealed with `SERVICE_KEY`, which opens no wallet. */
+export type HasSealer = { readonly sealer: Sealer }
+
+/** Sealed with `IDENTITY_KEY`, which protects identities. The worker does not have it. */
+export type HasIdentity = { readonly identity: Sealer }
+
 /** The purpose of the keys with which MACs of audit rows are made. */
 export const AUDIT_PURPOSE = 'audit'
 

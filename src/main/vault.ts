@@ -1,20 +1,20 @@
 // The vault process, the only one that has the root key: config → root key and database → socket; on SIGTERM: send clients to
 // other vaults → finish → end.
 
-import { connectionsOf } from '../db/client.ts'
-import { readConfig } from './config.ts'
-import { LACKING_WORDS } from './custody/lacking.ts'
-import { isByTls } from './custody/remote-vault.ts'
-import { serveVault } from './custody/serve-vault.ts'
-import { startChaining } from './custody/start-chaining.ts'
-import { logConnections } from './environment/connections.ts'
-import { sentenceOf } from './environment/failure.ts'
-import { openVault } from './environment/open-vault.ts'
-import { warnOfUnknown } from './environment/unknown-variables.ts'
-import { startBeingSeen } from './health/being-seen.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
-import { createLog } from './security/log.ts'
-import { peerUsers } from './security/peer-users.ts'
+import { connectionsOf } from '../../db/client.ts'
+import { readConfig } from '../config.ts'
+import { LACKING_WORDS } from '../custody/lacking.ts'
+import { isByTls } from '../custody/remote-vault.ts'
+import { serveVault } from '../custody/serve-vault.ts'
+import { startChaining } from '../custody/start-chaining.ts'
+import { logConnections } from '../environment/connections.ts'
+import { sentenceOf } from '../environment/failure.ts'
+import { warnOfUnknown } from '../environment/unknown-variables.ts'
+import { startBeingSeen } from '../health/being-seen.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
+import { createLog } from '../security/log.ts'
+import { peerUsers } from '../security/peer-users.ts'
+import { openVault } from './open-vault.ts'
 
 /** As long as an API waits for its requests: they may still need a key that they have opened here. */
 const DRAIN_MS = 65_000

@@ -1,17 +1,17 @@
 // The console's process: config → context → listen; on SIGTERM: stop listening → finish → end.
 
-import { connectionsOf } from '../db/client.ts'
-import { readConfig } from './config.ts'
-import { createConsoleCtx } from './console/context.ts'
-import { originOf } from './console/origin.ts'
-import { consoleRoutes } from './console/routes.ts'
-import { logConnections } from './environment/connections.ts'
-import { sentenceOf } from './environment/failure.ts'
-import { warnOfUnknown } from './environment/unknown-variables.ts'
-import { listen } from './http/listen.ts'
-import { startWatchingKeys } from './keys/retired.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
-import { startWritingEvents } from './security/events.ts'
+import { connectionsOf } from '../../db/client.ts'
+import { readConfig } from '../config.ts'
+import { originOf } from '../console/origin.ts'
+import { consoleRoutes } from '../console/routes.ts'
+import { logConnections } from '../environment/connections.ts'
+import { sentenceOf } from '../environment/failure.ts'
+import { warnOfUnknown } from '../environment/unknown-variables.ts'
+import { listen } from '../http/listen.ts'
+import { startWatchingKeys } from '../keys/retired.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
+import { startWritingEvents } from '../security/events.ts'
+import { createConsoleCtx } from './console-context.ts'
 
 const DRAIN_MS = 10_000
 

@@ -1,27 +1,17 @@
-// The contexts of commands that ask no node and open no wallet; those of src/context.ts are built on them. They load neither
-// the families of chains nor the vault, which takes four fifths of the time in which another process starts.
+// The contexts of commands that ask no node and open no wallet; those of contexts.ts are built on them. They load neither the
+// families of chains nor the vault, which takes four fifths of the time in which another process starts.
 
 import { type Db, openDb } from '../../db/client.ts'
-import type { WorkerAction } from '../../db/words.ts'
-import type { Config } from '../config.ts'
-import type { Ctx } from '../context.ts'
-import { type Audit, createApiAudit, createWorkerAudit } from '../custody/audit.ts'
-import { checkDeployment, requireEnvironment } from '../custody/deployment.ts'
-import { openSealer, type Sealer } from '../platform/sealing/sealer.ts'
-import { requireSchema } from './schema.ts'
-import { requireSession } from './session.ts'
+import type { Config, Process } from '../config.ts'
+import { createApiAudit, createWorkerAudit, type HasWorkerAudit } from '../custody/audit.ts'
+import { bindingsOf, checkDeployment, requireEnvironment } from '../custody/deployment.ts'
+import { requireSchema } from '../environment/schema.ts'
+import { requireSession } from '../environment/session.ts'
+import type { AuditingCtx, ReadingCtx } from '../operators/ctx.ts'
+import { type HasSealer, openSealer, type Sealer } from '../platform/sealing/sealer.ts'
 
-/** @param process the process's name in the log and in pg_stat_activity. */
-export type Process = { readonly config: Config; readonly process: string }
-
-/** For commands that only read the database, and need no key. */
-export type ReadingCtx = Pick<Ctx, 'config' | 'db' | 'now' | 'close'>
-
-/** For workers, with the service key. */
-type ServiceCtx = ReadingCtx & Pick<Ctx, 'sealer'> & { readonly audit: Audit<WorkerAction> }
-
-/** For commands that write the audit, with the identity key. */
-export type IdentityCtx = ReadingCtx & Pick<Ctx, 'sealer' | 'identity' | 'audit'>
+/** What a worker begins with: the service key. */
+type ServiceCtx = ReadingCtx & HasSealer & HasWorkerAudit
 
 /** Opens the database, which need not be there. */
 export const openUnchecked = ({ config, process }: Process): ReadingCtx => {
@@ -59,22 +49,11 @@ const openIdentityKey = ({ identityKey: spec, otherIdentityKey: otherSpec }: Con
   return openSealer({ name: 'IDENTITY_KEY', spec, otherSpec })
 }
 
-/** The networks of this process that the database is bound to, with or without a node. */
-export const bindingsOf = ({ networks }: Config) =>
-  networks.map((row) => ({
-    name: row.network,
-    family: row.family,
-    chainId: 'chainId' in row ? row.chainId : null,
-  }))
-
 /**
  * Opens the service key and the database.
  * @throws NotReadyYet if another process must come first, and Error if a key or the environment does not belong to the database.
  */
-const createKeyedCtx = async (
-  input: Process,
-  identity: Sealer | null,
-): Promise<ReadingCtx & { readonly sealer: Sealer }> => {
+const createKeyedCtx = async (input: Process, identity: Sealer | null): Promise<ReadingCtx & HasSealer> => {
   const { config } = input
   const sealer = await openServiceKey(config)
   const { environment } = config
@@ -95,7 +74,7 @@ export const createServiceCtx = async (input: Process): Promise<ServiceCtx> => {
 }
 
 /** For the command that replaces a lost identity key: the database still belongs to that one. */
-export const createLostIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
+export const createLostIdentityCtx = async (input: Process): Promise<AuditingCtx> => {
   const [sealer, identity] = [await openServiceKey(input.config), await openIdentityKey(input.config)]
   if (sealer.id === identity.id) throw new Error('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
   const base = { ...(await createReadingCtx(input)), sealer, identity }
@@ -103,7 +82,7 @@ export const createLostIdentityCtx = async (input: Process): Promise<IdentityCtx
 }
 
 /** @throws Error like createServiceCtx, and for the identity key. */
-export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
+export const createIdentityCtx = async (input: Process): Promise<AuditingCtx> => {
   const identity = await openIdentityKey(input.config)
   const base = { ...(await createKeyedCtx(input, identity)), identity }
   return { ...base, audit: createApiAudit(base) }

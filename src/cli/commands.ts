@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { createShell, type Shell, type Surroundings } from './shell.ts'
+import { type Contexts, createShell, type Shell, type Surroundings } from './shell.ts'
 
 /** The groups of commands. Only the file of the group that is used is loaded; the help needs all. */
 const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>> = {
@@ -61,8 +61,12 @@ const bind = (command: Command, shell: Shell): void => {
 }
 
 /** Runs one of the operator's commands. @returns its exit code: 1 if it failed, 2 for a wrong use of it. */
-export const runCommand = async (args: readonly string[], surroundings: Surroundings): Promise<number> => {
-  const shell = createShell(surroundings)
+export const runIn = async (
+  args: readonly string[],
+  surroundings: Surroundings,
+  contexts: Contexts,
+): Promise<number> => {
+  const shell = createShell(surroundings, contexts)
   try {
     const program = await programOf(args, shell)
     bind(program, shell)

@@ -1,7 +1,9 @@
-// What the process with the root key opens at its start: src/vault.ts, and tests that have a vault in their own process.
+// What the process with the root key opens at its start: src/main/vault.ts, and tests that have a vault in their own process.
 
 import { clearInterval, setInterval } from 'node:timers'
+import type { Process } from '../config.ts'
 import { type Audit, createCustodyAudit } from '../custody/audit.ts'
+import { bindingsOf } from '../custody/deployment.ts'
 import {
   bindDeployment,
   createVault,
@@ -11,7 +13,8 @@ import {
   openRootKey,
   withoutJournal,
 } from '../custody/vault.ts'
-import { bindingsOf, openChecked, type Process, type ReadingCtx } from './contexts.ts'
+import type { ReadingCtx } from '../operators/ctx.ts'
+import { openChecked } from './keyed-contexts.ts'
 
 const CATALOGUE_MS = 60_000
 

@@ -1,24 +1,24 @@
 // The API process: config → context → listen; on SIGTERM: not ready → stop listening → finish → end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectionsOf } from '../db/client.ts'
-import { beAnswered } from '../db/queries/connections.ts'
-import { createApp } from './app.ts'
-import { startRotatingTokenKeys } from './auth/access-token.ts'
-import { readConfig } from './config.ts'
-import { createCtx } from './context.ts'
-import { logConnections } from './environment/connections.ts'
-import { sentenceOf } from './environment/failure.ts'
-import { warnOfUnknown } from './environment/unknown-variables.ts'
-import { gated } from './http/gate.ts'
-import { listen } from './http/listen.ts'
-import { startWatchingKeys } from './keys/retired.ts'
-import { listenForScrapes } from './metrics/routes.ts'
-import { createScrape } from './metrics/scrape.ts'
-import { startRestoring } from './restore/after-failover.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
-import { startWritingEvents } from './security/events.ts'
-import { startFinishingSecretChanges } from './users/secret-changes.ts'
+import { connectionsOf } from '../../db/client.ts'
+import { beAnswered } from '../../db/queries/connections.ts'
+import { createApp } from '../app.ts'
+import { startRotatingTokenKeys } from '../auth/access-token.ts'
+import { readConfig } from '../config.ts'
+import { logConnections } from '../environment/connections.ts'
+import { sentenceOf } from '../environment/failure.ts'
+import { warnOfUnknown } from '../environment/unknown-variables.ts'
+import { gated } from '../http/gate.ts'
+import { listen } from '../http/listen.ts'
+import { startWatchingKeys } from '../keys/retired.ts'
+import { listenForScrapes } from '../metrics/routes.ts'
+import { createScrape } from '../metrics/scrape.ts'
+import { startRestoring } from '../restore/after-failover.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
+import { startWritingEvents } from '../security/events.ts'
+import { startFinishingSecretChanges } from '../users/secret-changes.ts'
+import { createApiCtx } from './contexts.ts'
 
 /** The longest request: the runtime closes a connection on which nothing was sent for a minute. */
 const DRAIN_MS = 65_000
@@ -26,7 +26,7 @@ const DRAIN_MS = 65_000
 const main = async (): Promise<void> => {
   const dumpsNothing = await forbidCoreDumps()
   const config = readConfig(undefined, 'api')
-  const ctx = await createCtx({ config, process: 'api' })
+  const ctx = await createApiCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
   await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }))

@@ -1,19 +1,20 @@
 // The worker process: config → context (without a vault) → graphile-worker → drain on SIGTERM.
 
-import { connectionsOf } from '../db/client.ts'
-import { databaseTrouble } from '../db/trouble.ts'
-import { readConfig } from '../src/config.ts'
-import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
-import { logConnections } from '../src/environment/connections.ts'
-import { sentenceOf } from '../src/environment/failure.ts'
-import { warnOfUnknown } from '../src/environment/unknown-variables.ts'
-import { NotReadyYet } from '../src/errors.ts'
-import { startWatchingKeys } from '../src/keys/retired.ts'
-import { listenForScrapes } from '../src/metrics/routes.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
-import { startWritingEvents } from '../src/security/events.ts'
-import { createLog } from '../src/security/log.ts'
-import { beginQueue, keepWorking, QUEUE_CONNECTIONS } from './queue.ts'
+import { connectionsOf, type HasClose } from '../../db/client.ts'
+import { databaseTrouble } from '../../db/trouble.ts'
+import type { JobsCtx } from '../../jobs/ctx.ts'
+import { beginQueue, keepWorking, QUEUE_CONNECTIONS } from '../../jobs/queue.ts'
+import { readConfig } from '../config.ts'
+import { logConnections } from '../environment/connections.ts'
+import { sentenceOf } from '../environment/failure.ts'
+import { warnOfUnknown } from '../environment/unknown-variables.ts'
+import { NotReadyYet } from '../errors.ts'
+import { startWatchingKeys } from '../keys/retired.ts'
+import { listenForScrapes } from '../metrics/routes.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
+import { startWritingEvents } from '../security/events.ts'
+import { createLog } from '../security/log.ts'
+import { createWorkerCtx } from './contexts.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
@@ -22,7 +23,7 @@ const EARLY_PAUSE_MS = 1_000
 const EARLY_PAUSES_BETWEEN_LINES = 60
 
 /** Waits for what the operator or the first vault has still to do, and says what it waits for. */
-const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Promise<WorkerCtx> => {
+const createWhenReady = async (input: Parameters<typeof createWorkerCtx>[0]): Promise<JobsCtx & HasClose> => {
   const log = createLog(input)
   const giveUp = () => process.exit(0)
   process.on('SIGTERM', giveUp).on('SIGINT', giveUp)

@@ -1,9 +1,10 @@
 #!/usr/bin/env -S bun --no-install
+
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
+import { withDevStack } from '../cli/dev-stack.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
-import { withDevStack } from './dev-stack.ts'
-import { runCommand } from './program.ts'
+import { runCommand } from './run-command.ts'
 
 const { argv, stdin, stdout, stderr } = process
 // Before the first key or secret is read.

@@ -1,0 +1,25 @@
+import type { HasDb } from '../../db/client.ts'
+import type { HasTokens } from '../auth/access-token.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasAudit } from '../custody/audit.ts'
+import type { HasIssuers } from '../issuers/admit.ts'
+import type { HasMailer } from '../mail/mailer.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
+
+/** What those functions get that know callers, and may change what they are allowed. */
+export type IdentityCtx = HasConfig &
+  HasDb &
+  HasLog &
+  HasClock &
+  HasChains &
+  HasSealer &
+  HasIdentity &
+  HasAudit &
+  HasTokens &
+  HasIssuers &
+  HasMailer &
+  HasSecurityEvents

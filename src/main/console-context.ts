@@ -1,0 +1,30 @@
+import { API_EVENTS } from '../../db/words.ts'
+import type { Process } from '../config.ts'
+import { createAuditCheck } from '../console/audit-check.ts'
+import type { ConsoleCtx } from '../console/context.ts'
+import { createNodeWatch } from '../console/node-watch.ts'
+import { examine } from '../doctor/doctor.ts'
+import { atMostEvery } from '../environment/at-most-every.ts'
+import { openVaults, withVault } from '../environment/vaults.ts'
+import { createSecurityEvents } from '../security/events.ts'
+import { createAskingIdentityCtx } from './contexts.ts'
+
+/** A check asks all nodes, vaults and the mail server. */
+const EXAMINE_INTERVAL_MS = 10_000
+
+const baseOf = async (input: Process) => {
+  if (input.config.vaultSockets.length === 0) return { ...(await createAskingIdentityCtx(input)), vault: null }
+  return withVault(openVaults(input), () => createAskingIdentityCtx(input))
+}
+
+/** @throws NotReadyYet before the first API, and Error if a key or the environment does not belong to the database. */
+export const createConsoleCtx = async (input: Process): Promise<Omit<ConsoleCtx, 'origin'>> => {
+  const base = await baseOf(input)
+  return {
+    ...base,
+    securityEvents: createSecurityEvents({ ...base, written: API_EVENTS }),
+    nodes: createNodeWatch(base),
+    auditCheck: createAuditCheck(base),
+    examine: atMostEvery(EXAMINE_INTERVAL_MS, () => examine({ ...base, role: 'strongroom_console' })),
+  }
+}

@@ -1,0 +1,150 @@
+// What each program passes down as the first argument of its operations: one object, created here once for a process. Each folder
+// says in its type what it needs of it. Some modules keep state of their own, of four kinds; test/tidy.test.ts lists them:
+// - caches of costly results: the canonical text of an address, the bytes of a namespace, that a public key was checked,
+//   the types of programs' payloads as a registry has read them, hashes of typed data's types and domains;
+// - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
+//   running balance check, the tries that were let through, and the address from which a request came;
+// - the call that a vault runs, whose parts are measured;
+// - the WebAssembly that signs with sr25519, whose memory is restored after each use.
+
+import type { HasClose, HasDb } from '../../db/client.ts'
+import { readCollectionNames } from '../../db/queries/collections.ts'
+import { API_EVENTS, WORKER_EVENTS } from '../../db/words.ts'
+import type { JobsCtx } from '../../jobs/ctx.ts'
+import { createAbiMemory } from '../abis/memory.ts'
+import type { ApiCtx } from '../api/ctx.ts'
+import { createAccessTokens } from '../auth/access-token.ts'
+import type { ChainMemory } from '../chains/chain.ts'
+import { type Chains, createChains } from '../chains/chains.ts'
+import type { HasConfig, Process } from '../config.ts'
+import type { Remote } from '../custody/remote-vault.ts'
+import type { HasVault, Vault } from '../custody/vault.ts'
+import { openVaults, openVaultsAsOperator, withVault } from '../environment/vaults.ts'
+import { watchSpace } from '../health/space.ts'
+import { createIssuers } from '../issuers/admit.ts'
+import { createMailer } from '../mail/mailer.ts'
+import { createMetrics, type HasMetrics } from '../metrics/metrics.ts'
+import type { AskingCtx, AuditingCtx, OperatorCtx, ReadingCtx } from '../operators/ctx.ts'
+import type { HasIdentity } from '../platform/sealing/sealer.ts'
+import { createOrderedQueues } from '../queue.ts'
+import { createSecurityEvents } from '../security/events.ts'
+import { createLog, type HasLog } from '../security/log.ts'
+import { createDisputeNotes } from '../tokens/dispute-notes.ts'
+import { createFactsMemory } from '../tokens/facts-memory.ts'
+import { traceNodeCalls, traceVaultCalls } from '../tracing/calls.ts'
+import type { DropReason } from '../tracing/exporter.ts'
+import { createRequests } from '../tracing/requests.ts'
+import { createTracer, type HasTracer } from '../tracing/tracer.ts'
+import { createObservationRecorder } from '../transactions/record-observation.ts'
+import { createOurWallets } from '../wallets/ours.ts'
+import { createIdentityCtx, createReadingCtx, createServiceCtx, openUnchecked } from './keyed-contexts.ts'
+
+type Remembering = HasConfig & HasDb & HasLog & Partial<HasIdentity>
+
+const memoryOf = ({ db, log, identity = undefined }: Remembering): ChainMemory => ({
+  ...createFactsMemory({ db, identity: identity ?? null }),
+  ...createAbiMemory({ db, identity: identity ?? null }),
+  readCollectionNames: (query) => readCollectionNames(db, query),
+  noteDispute: createDisputeNotes({ log }),
+})
+
+const chainsOf = ({ config, metrics, tracer, ...base }: Remembering & HasMetrics & HasTracer): Promise<Chains> =>
+  createChains({
+    rows: config.networks,
+    memory: memoryOf({ config, ...base }),
+    nodeOf: (network) => {
+      const [first, ...further] = config.rpcUrls[network] ?? []
+      return first === undefined
+        ? null
+        : {
+            rpcUrl: first.reveal(),
+            furtherRpcUrls: further.map((each) => each.reveal()),
+            timeoutMs: config.nodeTimeoutMs,
+            onTrouble: (trouble) => metrics.chains.nodeFailures.inc({ network, trouble }),
+            onNodeTrouble: (node, trouble) => metrics.chains.nodeTroubles.inc({ network, node, trouble }),
+            metadataPins: config.metadataPins[network],
+            ...(tracer.isOn && { aroundCall: traceNodeCalls(tracer, network) }),
+          }
+    },
+  })
+
+/** What measures, logs and traces a process. */
+const watchOf = (input: Process): HasMetrics & HasLog & HasTracer => {
+  const metrics = createMetrics(Object.keys(input.config.rpcUrls))
+  const log = createLog(input)
+  const onDropped = (reason: DropReason, spans: number) => metrics.spansDropped.inc({ reason }, spans)
+  return { metrics, log, tracer: createTracer({ ...input, log, onDropped }) }
+}
+
+/** Adds what asks nodes, and what measures and logs it. */
+const withChains = async <Of extends ReadingCtx & Partial<HasIdentity>>(
+  base: Of,
+  watch: ReturnType<typeof watchOf>,
+): Promise<Of & AskingCtx> => {
+  const { config, db } = base
+  return {
+    ...base,
+    ...watch,
+    chains: await chainsOf({ ...base, ...watch }),
+    recordObservation: createObservationRecorder({ db, ...watch }),
+    mailer: await createMailer(config),
+  }
+}
+
+/** Transactions of one signer that are prepared at the same time. Each of them has the signer's key open meanwhile. */
+const PREPARED_TOGETHER_MAX = 16
+/** A request that waits for a signer's lock is refused after ten seconds (db/client.ts), and those behind it soon after. */
+const TURN_WAIT_MAX_MS = 15_000
+
+/**
+ * The context of an API.
+ * @throws NotReadyYet before the first vault, and Error if a key, the environment or a chain id does not belong to the database.
+ */
+export const createApiCtx = (input: Process): Promise<ApiCtx & HasClose> => createCtxWith(openVaults, input)
+
+/** The context of an operator's commands, which may call more of the vault's methods than an API. */
+export const createOperatorCtx = (input: Process): Promise<ApiCtx & OperatorCtx> =>
+  createCtxWith(openVaultsAsOperator, input)
+
+const createCtxWith = async <AnyVault extends Vault>(
+  reach: (input: Parameters<typeof openVaults>[0]) => Remote<AnyVault>,
+  input: Process,
+): Promise<ApiCtx & HasClose & { readonly vault: AnyVault }> => {
+  const watch = watchOf(input)
+  const { tracer } = watch
+  const vault = reach({ ...input, ...(tracer.isOn && { measure: traceVaultCalls(tracer) }) })
+  const base = await withVault(vault, async () => withChains(await createIdentityCtx(input), watch))
+  const securityEvents = createSecurityEvents({ ...base, written: API_EVENTS })
+  return {
+    ...base,
+    securityEvents,
+    tokens: createAccessTokens({ ...base, securityEvents }),
+    issuers: createIssuers({ ...base, securityEvents }),
+    signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX, waitMaxMs: TURN_WAIT_MAX_MS }),
+    wallets: createOurWallets({ ...base, securityEvents }),
+    requests: createRequests(base),
+    space: watchSpace(base),
+  }
+}
+
+/** The worker's context. @throws NotReadyYet if the worker comes before the first vault. */
+export const createWorkerCtx = async (input: Process): Promise<JobsCtx & HasClose> => {
+  const base = await withChains(await createServiceCtx(input), watchOf(input))
+  return { ...base, securityEvents: createSecurityEvents({ ...base, written: WORKER_EVENTS }) }
+}
+
+/** The context of a command that asks nodes, and the vault what an API may ask. */
+export const createAskingVaultCtx = (input: Process): Promise<AskingCtx & HasVault> =>
+  withVault(openVaults(input), () => createAskingCtx(input))
+
+/** The context of a command that asks nodes, and writes the audit. */
+export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & AuditingCtx> =>
+  withChains(await createIdentityCtx(input), watchOf(input))
+
+/** The context of a command that asks nodes, and looks itself whether the database can be used. */
+export const createExaminedCtx = async (input: Process): Promise<AskingCtx> =>
+  withChains(openUnchecked(input), watchOf(input))
+
+/** The context of a command that asks nodes, and needs no key. */
+export const createAskingCtx = async (input: Process): Promise<AskingCtx> =>
+  withChains(await createReadingCtx(input), watchOf(input))

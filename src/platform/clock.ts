@@ -1,0 +1,3 @@
+// The clock of a process. Tests replace it.
+
+export type HasClock = { readonly now: () => Date }

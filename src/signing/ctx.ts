@@ -1,0 +1,37 @@
+import type { HasDb } from '../../db/client.ts'
+import type { HasChains } from '../chains/chains.ts'
+import type { HasConfig } from '../config.ts'
+import type { HasWorkerAudit } from '../custody/audit.ts'
+import type { HasVault } from '../custody/vault.ts'
+import type { IdentityCtx } from '../identity/ctx.ts'
+import type { HasMetrics } from '../metrics/metrics.ts'
+import type { HasClock } from '../platform/clock.ts'
+import type { HasSealer } from '../platform/sealing/sealer.ts'
+import type { HasSecurityEvents } from '../security/events.ts'
+import type { HasLog } from '../security/log.ts'
+import type { HasTracer } from '../tracing/tracer.ts'
+import type { HasObservationRecorder } from '../transactions/record-observation.ts'
+import type { HasSignerQueues } from '../transactions/submit.ts'
+import type { HasWallets } from '../wallets/ours.ts'
+
+/** What those functions get that have the vault sign for a caller. */
+export type SigningCtx = IdentityCtx &
+  HasVault &
+  HasWallets &
+  HasSignerQueues &
+  HasObservationRecorder &
+  HasMetrics &
+  HasTracer
+
+/** What those functions get that send and follow what was signed. It has no vault and no identity key. */
+export type TrackingCtx = HasConfig &
+  HasDb &
+  HasLog &
+  HasClock &
+  HasChains &
+  HasSealer &
+  HasWorkerAudit &
+  HasSecurityEvents &
+  HasObservationRecorder &
+  HasMetrics &
+  HasTracer
