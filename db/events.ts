@@ -165,7 +165,7 @@ const ROWS: readonly Of[] = [
     })}`,
   },
   {
-    // The service counts them, and writes a bounded number of rows (src/security/events.ts).
+    // The service counts them, and writes a bounded number of rows (src/identity/security-events.ts).
     name: 'audited',
     table: 'audit',
     on: 'insert',

@@ -60,7 +60,7 @@ export const NONCE_USED = 'the nonce is used on the chain'
 export const WAITS_FOR = ['waiting_for_fees', 'nonce_used', 'unpayable', 'refused'] as const
 export type WaitsFor = (typeof WAITS_FOR)[number]
 
-/** Why nodes refuse a transaction for good. src/transactions/failure-words.ts has them in words. */
+/** Why nodes refuse a transaction for good. src/signing/transactions/failure-words.ts has them in words. */
 export const REFUSALS = ['gas_limit', 'gas_too_low', 'fee_cap', 'size', 'sender', 'form', 'reverts', 'other'] as const
 export type Refusal = (typeof REFUSALS)[number]
 

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { EIP_7825_GAS } from '../src/chains/networks/network.ts'
+import { EIP_7825_GAS } from '../src/platform/networks/network.ts'
 import { startSaving, stopMining, unpackState } from './anvil-state.ts'
 import { startListening } from './listening.ts'
 import { callRpc } from './rpc.ts'

@@ -7,7 +7,7 @@ import {
   getSlotDuration,
   inherentProviders,
 } from '@acala-network/chopsticks-core'
-import { type SubstrateNetwork, substrateNetworkRow } from '../src/chains/networks.ts'
+import { type SubstrateNetwork, substrateNetworkRow } from '../src/platform/networks.ts'
 import { type Archive, type Genesis, openArchive } from './chopsticks-archive.ts'
 import { buildBlock, withRuntime } from './chopsticks-block.ts'
 import { createPool, type Pool } from './chopsticks-pool.ts'

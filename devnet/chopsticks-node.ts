@@ -1,7 +1,7 @@
 // The process of a local Substrate chain. Its only argument is `ChopsticksOptions` as JSON. It prints its port, and ends with
 // SIGTERM; the archive then has all of its blocks.
 
-import { SUBSTRATE_NETWORKS } from '../src/chains/networks.ts'
+import { SUBSTRATE_NETWORKS } from '../src/platform/networks.ts'
 import type { ChopsticksOptions } from './chopsticks.ts'
 import { openLocalChain } from './chopsticks-chain.ts'
 import { createMethods } from './chopsticks-methods.ts'

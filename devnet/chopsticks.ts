@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { SubstrateNetwork } from '../src/chains/networks.ts'
+import type { SubstrateNetwork } from '../src/platform/networks.ts'
 import { startListening } from './listening.ts'
 import { callRpc } from './rpc.ts'
 import { accountKey, publicKeyFrom, readFree } from './substrate-account.ts'

@@ -1,7 +1,7 @@
-import { readConfig } from '../src/config.ts'
-import { inviteOperator } from '../src/console/operators.ts'
-import type { Variables } from '../src/environment/variables.ts'
 import { createIdentityCtx } from '../src/main/keyed-contexts.ts'
+import { inviteOperator } from '../src/operators/console/operators.ts'
+import { readConfig } from '../src/platform/config.ts'
+import type { Variables } from '../src/platform/environment/variables.ts'
 
 /** A link that logs the developer in at the console, once, within ten minutes. @param variables as of the API. */
 export const consoleLink = async (variables: Variables, origin: string): Promise<string> => {

@@ -1,7 +1,7 @@
 // `bun run dev`: the whole service on one machine, with its own chains and database. Ends with SIGTERM or Ctrl-C.
 
 import { relative } from 'node:path'
-import { networkRows } from '../src/chains/networks.ts'
+import { networkRows } from '../src/platform/networks.ts'
 import { lockDevFolder, openDevFolder, rotateLogs } from './dev-folder.ts'
 import {
   type DevJson,

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type EvmNetworkRow, furtherNetworks, networkRows } from '../src/chains/networks.ts'
+import { type EvmNetworkRow, furtherNetworks, networkRows } from '../src/platform/networks.ts'
 
 export const NETWORKS_FILE = fileURLToPath(new URL('./networks.json', import.meta.url))
 

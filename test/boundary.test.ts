@@ -103,7 +103,7 @@ test('a program without keys loads little of custody, and none of its rooms', ()
 })
 
 test('imports of types load nothing, and all others do', () => {
-  expect(loadedBy('src/transactions/sign-message.ts')).toContain('src/custody/contract.ts')
-  expect(loadedBy('src/transactions/sign-message.ts')).not.toContain('src/custody/vault.ts')
-  expect(loadedBy('src/main/open-vault.ts')).toContain('src/custody/vault.ts')
+  expect(loadedBy('src/signing/transactions/sign-message.ts')).toContain('src/vault/contract/contract.ts')
+  expect(loadedBy('src/signing/transactions/sign-message.ts')).not.toContain('src/vault/rooms/vault.ts')
+  expect(loadedBy('src/main/open-vault.ts')).toContain('src/vault/rooms/vault.ts')
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readConfig, readDatabaseUrl } from '../src/config.ts'
+import { readConfig, readDatabaseUrl } from '../src/platform/config.ts'
 
 const MAINNET = {
   ENVIRONMENT: 'mainnet',

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { packageManager, scripts } from '../package.json'
-import { readConfig } from '../src/config.ts'
+import { readConfig } from '../src/platform/config.ts'
 import { ROOT } from './support/imports.ts'
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')

@@ -159,9 +159,9 @@ describe('commands and error codes in pages', () => {
     ).toEqual([])
   })
 
-  test('each error code that is named with its status is in src/errors.ts, with that status', () => {
+  test('each error code that is named with its status is in src/platform/errors.ts, with that status', () => {
     const statusOf = new Map(
-      [...read('src/errors.ts').matchAll(/^\s+(\w+): (\d{3}),/gm)].map(([, code, status]) => [code, status]),
+      [...read('src/platform/errors.ts').matchAll(/^\s+(\w+): (\d{3}),/gm)].map(([, code, status]) => [code, status]),
     )
     const named = finds(/\b([45]\d\d),? `([a-z]+_[a-z_]+)`/g)
     expect(named.length).toBeGreaterThan(15)
@@ -181,10 +181,10 @@ describe('tables that name the code', () => {
     return [...prose.matchAll(/^\| ([^|\n]+) \|/gm)].map(([, cell = '']) => cell)
   }
   const configuration = [
-    'src/config.ts',
-    'src/environment/vault-places.ts',
-    'src/environment/console-place.ts',
-    'src/tracing/settings.ts',
+    'src/platform/config.ts',
+    'src/platform/environment/vault-places.ts',
+    'src/platform/environment/console-place.ts',
+    'src/platform/tracing/settings.ts',
   ]
     .map(read)
     .join('\n')

@@ -7,7 +7,7 @@ import {
   createQueues,
   createShares,
   type Queue,
-} from '../src/queue.ts'
+} from '../src/platform/queue.ts'
 import { codeOf, tally } from './custody/support.ts'
 
 const inMs = (ms: number) => performance.now() + ms

@@ -125,7 +125,7 @@ describe('who may import whom', () => {
   test('each chain library stays in its family', () => {
     expect(strays((name) => isPackage(name, ['viem']), within('src/chains/evm/', 'devnet/', 'client/'))).toEqual([])
     // schnorrkel alone, which signs.
-    const polkadot = within('src/chains/substrate/', 'devnet/', 'src/custody/keys/sr25519.ts', 'client/')
+    const polkadot = within('src/chains/substrate/', 'devnet/', 'src/vault/rooms/keys/sr25519.ts', 'client/')
     expect(strays((name) => isPackage(name, ['@polkadot/']), polkadot)).toEqual([])
     expect(strays((name) => isPackage(name, ['@acala-network/', '@substrate/']), within('devnet/'))).toEqual([])
     expect(strays((name) => isPackage(name, ['@simplewebauthn/', '@levischuck/']), within('src/auth/'))).toEqual([])
@@ -142,7 +142,12 @@ describe('who may import whom', () => {
       '@node-rs/argon2',
     ]
     // cose-key.ts checks the points of passkeys' public keys and messages.ts signatures. Neither holds a secret.
-    const places = within('src/custody/', 'devnet/', 'src/auth/cose-key.ts', 'src/chains/substrate/messages.ts')
+    const places = within(
+      'src/custody/',
+      'devnet/',
+      'src/identity/auth/cose-key.ts',
+      'src/chains/substrate/messages.ts',
+    )
     expect(strays((name) => isPackage(name, libraries), places)).toEqual([])
   })
 
@@ -179,10 +184,10 @@ describe('who may import whom', () => {
   test('other folders import only the files at the root of custody', () => {
     const custody = within('src/custody/')
     expect(strays((name) => /^src\/custody\/[a-z-]+\//.test(name), custody)).toEqual([])
-    const innerDoors = within('src/custody/deployment.ts', 'src/custody/audit.ts')
+    const innerDoors = within('src/platform/deployment.ts', 'src/platform/audit/audit.ts')
     const contexts = ['src/main/contexts.ts', 'src/main/keyed-contexts.ts', 'src/main/open-vault.ts']
     // The doctor compares keys as a context does when it is made.
-    const users = within('src/custody/', ...contexts, 'src/audit/', 'src/doctor/keys.ts')
+    const users = within('src/custody/', ...contexts, 'src/audit/', 'src/operators/doctor/keys.ts')
     expect(strays(innerDoors, users, 'loads')).toEqual([])
   })
 
@@ -312,7 +317,7 @@ describe('what no file may contain', () => {
       )
 
   test('the environment is read only in config.ts, and handed to a command by its process', () => {
-    const allowed = within('src/config.ts', 'src/main/cli.ts', 'devnet/')
+    const allowed = within('src/platform/config.ts', 'src/main/cli.ts', 'devnet/')
     expect(found(/\bprocess\.env\b|\bBun\.env\b/, allowed)).toEqual([])
   })
 
@@ -351,7 +356,7 @@ describe('what no file may contain', () => {
   })
 
   test('only runtime.ts uses what only one runtime has', () => {
-    const allowed = within('src/environment/runtime.ts', 'devnet/')
+    const allowed = within('src/platform/environment/runtime.ts', 'devnet/')
     expect(found(/\bBun\.|\bDeno\.|\bimport\.meta\.(dir|path|file)\b/, allowed)).toEqual([])
     expect(strays((name) => name === 'bun' || name.startsWith('bun:'), allowed)).toEqual([])
   })
@@ -433,18 +438,18 @@ describe('what no file may contain', () => {
       .filter(({ path }) => !within('src/login/client/', 'src/console/client/', 'client/src/tab-storage.ts')(path))
     expect(places.map(({ path }) => path).sort()).toEqual([
       'db/queries/custody/proofs.ts',
-      'src/activity/check-balances.ts',
-      'src/activity/read-range.ts',
-      'src/auth/throttle.ts',
+      'src/assets/activity/check-balances.ts',
+      'src/assets/activity/read-range.ts',
+      'src/identity/auth/throttle.ts',
       'src/chains/evm/address.ts',
       'src/chains/substrate/sails.ts',
-      'src/custody/keys/key-types.ts',
-      'src/custody/keys/sr25519.ts',
-      'src/custody/timings.ts',
-      'src/custody/typed-data.ts',
-      'src/http/gate.ts',
-      'src/http/peer.ts',
-      'src/tokens/name-uuid.ts',
+      'src/vault/rooms/keys/key-types.ts',
+      'src/vault/rooms/keys/sr25519.ts',
+      'src/platform/tracing/timings.ts',
+      'src/vault/language/typed-data.ts',
+      'src/platform/http/gate.ts',
+      'src/platform/http/peer.ts',
+      'src/platform/name-uuid.ts',
     ])
   })
 
@@ -459,9 +464,9 @@ describe('nothing is without an importer', () => {
     'devnet/chopsticks-node.ts',
     'devnet/demo.ts',
     'devnet/dev.ts',
-    'src/console/client/main.ts',
-    'src/health/check.ts',
-    'src/login/client/main.ts',
+    'src/operators/console/client/main.ts',
+    'src/main/check-health.ts',
+    'src/api/login/client/main.ts',
     'src/main/api.ts',
     'src/main/cli.ts',
     'src/main/console.ts',
@@ -502,32 +507,32 @@ describe('nothing is without an importer', () => {
     ],
     'built again, and compared with what is committed': [
       'client/generate.ts',
-      'src/openapi/build.ts',
-      'src/pages/build.ts',
+      'src/api/openapi/build.ts',
+      'src/api/build-pages.ts',
     ],
     'pure, with more cases than requests are worth': [
-      'src/activity/read-range.ts',
-      'src/http/limits.ts',
-      'src/metadata/data-uri.ts',
-      'src/openapi/routes.ts',
-      'src/security/log.ts',
-      'src/security/peer-users.ts',
-      'src/tokens/lists.ts',
+      'src/assets/activity/read-range.ts',
+      'src/platform/http/limits.ts',
+      'src/assets/metadata/data-uri.ts',
+      'src/api/openapi/routes.ts',
+      'src/platform/process/log.ts',
+      'src/platform/process/peer-users.ts',
+      'src/assets/tokens/lists.ts',
     ],
     'for the chains of tests, of which many are started': ['devnet/chopsticks.ts'],
     'one step of what a job or a clock begins': [
       'jobs/queue.ts',
-      'src/activity/backfill.ts',
-      'src/activity/check-balances.ts',
-      'src/auth/access-token.ts',
+      'src/assets/activity/backfill.ts',
+      'src/assets/activity/check-balances.ts',
+      'src/identity/auth/access-token.ts',
     ],
     'forged, counted or put in by a test': [
       'devnet/anvil-state.ts',
       'devnet/chopsticks-archive.ts',
-      'src/auth/plugin.ts',
-      'src/config.ts',
-      'src/transactions/record-observation.ts',
-      'src/users/session.ts',
+      'src/identity/auth/plugin.ts',
+      'src/platform/config.ts',
+      'src/signing/transactions/record-observation.ts',
+      'src/identity/users/session.ts',
     ],
   } as const
   const isTestedAlone = within(...Object.values(TESTED_ALONE).flat())

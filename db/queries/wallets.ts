@@ -3,7 +3,7 @@ import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** A row as stored. `src/wallets/ours.ts` checks whether the service wrote it. */
+/** A row as stored. `src/signing/wallets/ours.ts` checks whether the service wrote it. */
 export type StoredWallet = typeof wallets.$inferSelect
 export type WalletRow = Omit<StoredWallet, 'mac'>
 

@@ -25,7 +25,7 @@ export const audit = pgTable(
     subject: text('subject').notNull(),
     /** `transaction` is the id of the transaction that an act is about. */
     details: jsonb('details').$type<Record<string, string>>().notNull(),
-    /** HMAC-SHA-256 of the row, under the key of those who write such rows (src/custody/audit.ts). */
+    /** HMAC-SHA-256 of the row, under the key of those who write such rows (src/platform/audit/audit.ts). */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -81,7 +81,7 @@ export const auditChainAccess = access(auditChain, {
 })
 
 /**
- * What a chain had up to a position, signed by a vault: the rows before it may be in an archive (src/custody/chain/checkpoint.ts).
+ * What a chain had up to a position, signed by a vault: the rows before it may be in an archive (src/vault/rooms/chain/checkpoint.ts).
  */
 export const auditCheckpoints = pgTable(
   'audit_checkpoints',

@@ -41,7 +41,7 @@ export const abiItems = pgTable(
     /** `{ name, inputs }`, as in a JSON ABI. */
     item: jsonb('item').$type<AbiItem>().notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** The row's MAC, by src/auth/row-macs.ts. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -70,7 +70,7 @@ export const listedTokens = pgTable(
     /** null if the list does not say. */
     displayDecimals: smallint('display_decimals'),
     importedAt: instant('imported_at').notNull().default(now),
-    /** The row's MAC, by src/auth/row-macs.ts. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -94,7 +94,7 @@ export const contractFacts = pgTable(
     /** null if it does not say. */
     decimals: smallint('decimals'),
     readAt: instant('read_at').notNull().default(now),
-    /** The MAC of src/auth/row-macs.ts; null if a worker wrote the row. No signature relies on facts without it. */
+    /** The MAC of src/identity/auth/row-macs.ts; null if a worker wrote the row. No signature relies on facts without it. */
     mac: bytes('mac'),
   },
   (table) => [

@@ -259,7 +259,7 @@ export const wallets = pgTable(
       .references(() => keyrings.id),
     publicKey: bytes('public_key').notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** The MAC of src/auth/row-macs.ts. An API serves no row without it. */
+    /** The MAC of src/identity/auth/row-macs.ts. An API serves no row without it. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -325,7 +325,7 @@ export const policies = pgTable(
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
-    /** The counts of the limits above, in the order of src/custody/policy-limits.ts; empty before the first use. */
+    /** The counts of the limits above, in the order of src/vault/language/policy-limits.ts; empty before the first use. */
     limitCounts: jsonb('limit_counts').$type<readonly LimitCount[]>().notNull().default([]),
     /** A MAC of the uses and of what was spent, under a key that the database does not have. A revocation erases it. */
     mac: bytes('mac'),

@@ -1,4 +1,4 @@
-// The networks of this deployment. A name is bound to its chain at the first use (src/custody/deployment.ts).
+// The networks of this deployment. A name is bound to its chain at the first use (src/platform/deployment.ts).
 
 import { bigint, check, pgTable, text } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'

@@ -12,7 +12,7 @@ export const operators = pgTable(
     name: text('name').primaryKey(),
     role: text('role', { enum: OPERATOR_ROLES }).notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** The row's MAC, by src/auth/row-macs.ts; likewise below. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts; likewise below. */
     mac: bytes('mac').notNull(),
   },
   () => [check('operators_role', oneOf('role', OPERATOR_ROLES))],

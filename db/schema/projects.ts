@@ -72,7 +72,7 @@ export const projects = pgTable('projects', {
   anonymousLogin: boolean('anonymous_login').notNull().default(false),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
-  /** The MAC of src/auth/row-macs.ts. Without one nobody can log in. */
+  /** The MAC of src/identity/auth/row-macs.ts. Without one nobody can log in. */
   mac: bytes('mac'),
 })
 
@@ -102,7 +102,7 @@ export const apiKeys = pgTable(
     expiresAt: instant('expires_at'),
     lastUsedAt: instant('last_used_at'),
     revokedAt: instant('revoked_at'),
-    /** The row's MAC, by src/auth/row-macs.ts; null once the key is revoked. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts; null once the key is revoked. */
     mac: bytes('mac'),
   },
   (table) => [index('api_keys_project').on(table.projectId)],

@@ -58,7 +58,7 @@ export const users = pgTable(
     projectId: projectId(),
     /** Proven, in lower case. */
     email: text('email'),
-    /** Proven, in the form of src/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
+    /** Proven, in the form of src/identity/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
     /** Whose token named the user: the claim `iss`. */
     issuer: text('issuer'),
@@ -69,7 +69,7 @@ export const users = pgTable(
     /** SHA-256 of the one token from before that still counts; null: none does. */
     keptToken: bytes('kept_token'),
     createdAt: instant('created_at').notNull().default(now),
-    /** The row's MAC, by src/auth/row-macs.ts. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -111,7 +111,7 @@ export const passkeys = pgTable(
     backedUp: boolean('backed_up').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     lastUsedAt: instant('last_used_at'),
-    /** The row's MAC, by src/auth/row-macs.ts. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts. */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -167,7 +167,7 @@ export const nonces = pgTable(
     target: text('target').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     expiresAt: instant('expires_at').notNull(),
-    /** The row's MAC, by src/auth/row-macs.ts. Without one it proves nothing. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts. Without one it proves nothing. */
     mac: bytes('mac'),
   },
   (table) => [
@@ -207,7 +207,7 @@ export const sessionChallenges = pgTable(
     authenticatedAt: instant('authenticated_at'),
     /** When the first device got its session; only once. */
     usedAt: instant('used_at'),
-    /** The row's MAC, by src/auth/row-macs.ts; null once it was used, or ended with its user's sessions. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts; null once it was used, or ended with its user's sessions. */
     mac: bytes('mac'),
   },
   (table) => [
@@ -248,7 +248,7 @@ export const sessions = pgTable(
     expiresAt: instant('expires_at').notNull(),
     endedAt: instant('ended_at'),
     endedBy: text('ended_by', { enum: SESSION_ENDS }),
-    /** The row's MAC, by src/auth/row-macs.ts; null once the session has ended. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts; null once the session has ended. */
     mac: bytes('mac'),
   },
   (table) => [

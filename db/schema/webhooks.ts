@@ -20,7 +20,7 @@ export const webhookEndpoints = pgTable(
     contactEmail: text('contact_email'),
     /**
      * Its secrets, sealed with the service key for exactly this id, project, URL, types and contact: with other ones they do not
-     * open, and nothing is sent (src/webhooks/endpoint.ts).
+     * open, and nothing is sent (src/events/webhooks/endpoint.ts).
      */
     sealed: bytes('sealed').notNull(),
     order: text('delivery_order', { enum: WEBHOOK_ORDERS }).notNull().default('wallet'),

@@ -1,9 +1,9 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import { openBackfills } from '../../db/queries/backfills.ts'
-import { backfillShift } from '../../src/activity/backfill.ts'
-import { backfillJobKey } from '../../src/activity/request-backfill.ts'
-import type { Shares } from '../../src/queue.ts'
+import { backfillShift } from '../../src/assets/activity/backfill.ts'
+import type { Shares } from '../../src/platform/queue.ts'
+import { backfillJobKey } from '../../src/signing/wallets/request-backfill.ts'
 import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 

@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
-import type { Shares } from '../../src/queue.ts'
-import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import type { Shares } from '../../src/platform/queue.ts'
+import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
 import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 

@@ -1,5 +1,5 @@
 import type { Task } from 'graphile-worker'
-import type { Couriers } from '../../src/webhooks/couriers.ts'
+import type { Couriers } from '../../src/events/webhooks/couriers.ts'
 import { taskOf } from './task.ts'
 
 /** Has an endpoint's deliveries sent. Ends at once, while they are under way. */

@@ -1,6 +1,6 @@
 import type { JobName } from '../../db/jobs.ts'
-import { createShares } from '../../src/queue.ts'
-import { type Couriers, createCouriers } from '../../src/webhooks/couriers.ts'
+import { type Couriers, createCouriers } from '../../src/events/webhooks/couriers.ts'
+import { createShares } from '../../src/platform/queue.ts'
 import type { JobsCtx } from '../ctx.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'

@@ -1,6 +1,6 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
-import { sendMail } from '../../src/mail/send.ts'
+import { sendMail } from '../../src/identity/mail/send.ts'
 import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 

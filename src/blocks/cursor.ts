@@ -1,7 +1,7 @@
 import type { HasDb, Tx } from '../../db/client.ts'
 import { type BlockPoint, forgetBlocksAbove, moveCursor, rememberBlocks } from '../../db/queries/cursors.ts'
-import type { HasMetrics } from '../metrics/metrics.ts'
-import type { HasLog } from '../security/log.ts'
+import type { HasMetrics } from '../platform/metrics/metrics.ts'
+import type { HasLog } from '../platform/process/log.ts'
 import type { StepResult } from './follow.ts'
 import { type Fork, finalNumberOf, findFork, type Step } from './fork.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Nodes } from '../chains/nodes.ts'
-import type { HasLog } from '../security/log.ts'
+import type { HasLog } from '../platform/process/log.ts'
 
 /** `advanced`: step again at once. `caught_up`: wait first. `overtaken`: another process follows too, so stop. */
 export type StepResult = 'advanced' | 'caught_up' | 'overtaken'

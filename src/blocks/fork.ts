@@ -1,8 +1,8 @@
 import type { HasDb } from '../../db/client.ts'
 import { type BlockPoint, type Follower, listSeenBlocks } from '../../db/queries/cursors.ts'
 import type { BlockRef, Chain, Head } from '../chains/chain.ts'
-import { AppError } from '../errors.ts'
-import type { HasLog } from '../security/log.ts'
+import { AppError } from '../platform/errors.ts'
+import type { HasLog } from '../platform/process/log.ts'
 
 export type { Head } from '../chains/chain.ts'
 

@@ -3,6 +3,7 @@
 // Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
 
 import type { ChainFamily, Network } from '../../db/words.ts'
+import type { NativeCoin, TokenDisplay } from '../platform/networks/network.ts'
 import type { Addresses } from './addresses.ts'
 import type { Blocks } from './blocks.ts'
 import type { AbiFiles, Calls } from './calls.ts'
@@ -10,7 +11,6 @@ import type { ContractWallets } from './contract-wallets.ts'
 import type { Delivery } from './delivery.ts'
 import type { Facts } from './facts.ts'
 import type { Messages } from './messages.ts'
-import type { NativeCoin, TokenDisplay } from './networks/network.ts'
 import type { Nfts } from './nfts.ts'
 import type { Nodes } from './nodes.ts'
 import type { SignerPayloads } from './signer-payload.ts'

@@ -1,9 +1,9 @@
 // All networks of a deployment. This is the only file that knows how to create the chain of a family.
 
 import type { Network } from '../../db/words.ts'
+import type { NetworkRow } from '../platform/networks.ts'
 import type { Chain, ChainMemory, NodelessChain } from './chain.ts'
 import { createNodelessEvmChain } from './evm/nodeless.ts'
-import type { NetworkRow } from './networks.ts'
 import type { NodesInput } from './node/pool.ts'
 import { provided } from './provided.ts'
 import type { SubstrateChainInput } from './substrate/node.ts'

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { Network } from '../../db/words.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../platform/errors.ts'
 import type { AddressFacts, ChainMemory, FactsByAddress } from './facts.ts'
 
 export type ReadFacts = (addresses: readonly string[]) => Promise<FactsByAddress>

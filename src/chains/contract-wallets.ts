@@ -1,7 +1,7 @@
 // Contract wallets: contracts that a single owner's key controls. The owner's key signs and pays; the wallet makes the
 // calls. The address is known before the wallet is deployed, and may already hold coins and tokens.
 
-import type { Payload, TypedData } from '../custody/payload.ts'
+import type { Payload, TypedData } from '../vault/language/payload.ts'
 import type { Hex, Intent, RecordedIntent } from './intent.ts'
 
 /** A contract wallet and the address of its owner's key. */

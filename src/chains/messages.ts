@@ -1,6 +1,6 @@
 // Messages signed by keys and contracts. They are not transactions.
 
-import type { TypedData } from '../custody/payload.ts'
+import type { TypedData } from '../vault/language/payload.ts'
 import type { Signable } from './contract-wallets.ts'
 import type { Hex } from './intent.ts'
 

@@ -1,7 +1,7 @@
 // All refusals of what a network does not offer are made here. What a network never has is a part of its type that is null.
 // What only its node knows (the pallets of a runtime, contracts on the chain) is refused after a call to the node.
 
-import { AppError } from '../errors.ts'
+import { AppError } from '../platform/errors.ts'
 
 /** @param refusal one sentence: which network, or the runtime or node of which network, lacks what. */
 export const notProvided = (refusal: string): AppError => new AppError('not_implemented', refusal)

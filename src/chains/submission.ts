@@ -1,6 +1,6 @@
 // From an intent to signed bytes: fill in the open fields, choose the fees, sign.
 
-import type { Payload } from '../custody/payload.ts'
+import type { Payload } from '../vault/language/payload.ts'
 import type { ContractWallet } from './contract-wallets.ts'
 import type { FeeRules } from './fee-rules.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'

@@ -1,6 +1,6 @@
 import type { HasDb } from '../../db/client.ts'
 import { type EventRow, numberEvents, readEvents } from '../../db/queries/events.ts'
-import { AppError } from '../errors.ts'
+import { AppError } from '../platform/errors.ts'
 
 export type EventsAsked = {
   readonly projectId: string

@@ -12,9 +12,17 @@ import {
   SECURITY_EVENTS,
   WALLET_TYPES,
 } from '../../db/words.ts'
-import { WalletActivityItem } from '../activity/schema.ts'
-import { AddressField, ClosedObject, closed, NetworkField, OneOf, ShortText, UuidField } from '../http/schema.ts'
-import { TransactionStatusById } from '../transactions/schema.ts'
+import { WalletActivityItem } from '../assets/activity/schema.ts'
+import {
+  AddressField,
+  ClosedObject,
+  closed,
+  NetworkField,
+  OneOf,
+  ShortText,
+  UuidField,
+} from '../platform/http/schema.ts'
+import { TransactionStatusById } from '../signing/transactions/schema.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 

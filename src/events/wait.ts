@@ -2,9 +2,9 @@
 
 import type { HasDb } from '../../db/client.ts'
 import { readReached } from '../../db/queries/events.ts'
-import type { HasConfig } from '../config.ts'
-import { AppError } from '../errors.ts'
-import type { HasLog } from '../security/log.ts'
+import type { HasConfig } from '../platform/config.ts'
+import { AppError } from '../platform/errors.ts'
+import type { HasLog } from '../platform/process/log.ts'
 import { type EventsAsked, type EventsRead, readAfter } from './read.ts'
 
 const READERS_MAX = 1_000

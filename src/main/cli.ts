@@ -2,8 +2,8 @@
 
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
-import { withDevStack } from '../cli/dev-stack.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
+import { withDevStack } from '../operators/cli/dev-stack.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/core-dumps.ts'
 import { runCommand } from './run-command.ts'
 
 const { argv, stdin, stdout, stderr } = process

@@ -1,16 +1,16 @@
 // The console's process: config → context → listen; on SIGTERM: stop listening → finish → end.
 
 import { connectionsOf } from '../../db/client.ts'
-import { readConfig } from '../config.ts'
-import { originOf } from '../console/origin.ts'
-import { consoleRoutes } from '../console/routes.ts'
-import { logConnections } from '../environment/connections.ts'
-import { sentenceOf } from '../environment/failure.ts'
-import { warnOfUnknown } from '../environment/unknown-variables.ts'
-import { listen } from '../http/listen.ts'
-import { startWatchingKeys } from '../keys/retired.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
-import { startWritingEvents } from '../security/events.ts'
+import { startWatchingKeys } from '../identity/retired-keys.ts'
+import { startWritingEvents } from '../identity/security-events.ts'
+import { originOf } from '../operators/console/origin.ts'
+import { consoleRoutes } from '../operators/console/routes.ts'
+import { readConfig } from '../platform/config.ts'
+import { logConnections } from '../platform/environment/connections.ts'
+import { sentenceOf } from '../platform/environment/failure.ts'
+import { warnOfUnknown } from '../platform/environment/unknown-variables.ts'
+import { listen } from '../platform/http/listen.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/core-dumps.ts'
 import { createConsoleCtx } from './console-context.ts'
 
 const DRAIN_MS = 10_000

@@ -2,12 +2,12 @@
 // families of chains nor the vault, which takes four fifths of the time in which another process starts.
 
 import { type Db, openDb } from '../../db/client.ts'
-import type { Config, Process } from '../config.ts'
-import { createApiAudit, createWorkerAudit, type HasWorkerAudit } from '../custody/audit.ts'
-import { bindingsOf, checkDeployment, requireEnvironment } from '../custody/deployment.ts'
-import { requireSchema } from '../environment/schema.ts'
-import { requireSession } from '../environment/session.ts'
 import type { AuditingCtx, ReadingCtx } from '../operators/ctx.ts'
+import { createApiAudit, createWorkerAudit, type HasWorkerAudit } from '../platform/audit/audit.ts'
+import type { Config, Process } from '../platform/config.ts'
+import { bindingsOf, checkDeployment, requireEnvironment } from '../platform/deployment.ts'
+import { requireSchema } from '../platform/environment/schema.ts'
+import { requireSession } from '../platform/environment/session.ts'
 import { type HasSealer, openSealer, type Sealer } from '../platform/sealing/sealer.ts'
 
 /** What a worker begins with: the service key. */

@@ -1,9 +1,10 @@
 // What the process with the root key opens at its start: src/main/vault.ts, and tests that have a vault in their own process.
 
 import { clearInterval, setInterval } from 'node:timers'
-import type { Process } from '../config.ts'
-import { type Audit, createCustodyAudit } from '../custody/audit.ts'
-import { bindingsOf } from '../custody/deployment.ts'
+import type { ReadingCtx } from '../operators/ctx.ts'
+import { type Audit, createCustodyAudit } from '../platform/audit/audit.ts'
+import type { Process } from '../platform/config.ts'
+import { bindingsOf } from '../platform/deployment.ts'
 import {
   bindDeployment,
   createVault,
@@ -12,8 +13,7 @@ import {
   openJournal,
   openRootKey,
   withoutJournal,
-} from '../custody/vault.ts'
-import type { ReadingCtx } from '../operators/ctx.ts'
+} from '../vault/rooms/vault.ts'
 import { openChecked } from './keyed-contexts.ts'
 
 const CATALOGUE_MS = 60_000

@@ -1,5 +1,5 @@
-import { runIn } from '../cli/commands.ts'
-import type { Contexts, Surroundings } from '../cli/shell.ts'
+import { runIn } from '../operators/cli/commands.ts'
+import type { Contexts, Surroundings } from '../operators/cli/shell.ts'
 
 const large = () => import('./contexts.ts')
 /** Loaded in a fifth of the time. */

@@ -1,9 +1,9 @@
 // The contexts of commands that ask the vault, and no node.
 
-import type { Process } from '../config.ts'
-import type { HasOperatorVault, HasVault } from '../custody/vault.ts'
-import { openVaults, openVaultsAsOperator, withVault } from '../environment/vaults.ts'
 import type { AuditingCtx, ReadingCtx } from '../operators/ctx.ts'
+import type { Process } from '../platform/config.ts'
+import { openVaults, openVaultsAsOperator, withVault } from '../vault/client/vaults.ts'
+import type { HasOperatorVault, HasVault } from '../vault/rooms/vault.ts'
 import { createLostIdentityCtx, createReadingCtx } from './keyed-contexts.ts'
 
 /** For commands that ask what an API may ask, and read the database. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { COIN_WORDS } from '../chains/networks.ts'
-import { closed, NetworkField, UuidField } from '../http/schema.ts'
+import { closed, NetworkField, UuidField } from '../platform/http/schema.ts'
+import { COIN_WORDS } from '../platform/networks.ts'
 
 export const Token = Type.Object(
   {

@@ -2,10 +2,10 @@
 
 import { expect, test } from 'bun:test'
 import { encodeFunctionData } from 'viem'
-import { balanceChecksEnded, startBalanceCheck } from '../../src/activity/check-balances.ts'
-import { indexStep } from '../../src/activity/index-blocks.ts'
+import { balanceChecksEnded, startBalanceCheck } from '../../src/assets/activity/check-balances.ts'
+import { indexStep } from '../../src/assets/activity/index-blocks.ts'
 import type { BlockMovements, Chain, RecordedMovement } from '../../src/chains/chain.ts'
-import type { Log } from '../../src/security/log.ts'
+import type { Log } from '../../src/platform/process/log.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { shared } from '../support/shared.ts'
 import { startWorld } from './world.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
-import { type Activity, itemOf } from '../../src/activity/item.ts'
+import { type Activity, itemOf } from '../../src/assets/activity/item.ts'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
 
 const base = createNodelessEvmChain(evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true }))
 

@@ -5,7 +5,7 @@ import {
   MOVEMENTS_AIMED_AT,
   widthAfterRefusal,
   widthAfterSuccess,
-} from '../../src/activity/read-range.ts'
+} from '../../src/assets/activity/read-range.ts'
 
 describe('the width of a range', () => {
   test('doubles while ranges are small, up to its limit', () => {

@@ -10,10 +10,10 @@ import {
   zeroAddress,
 } from 'viem'
 import { namehash } from 'viem/ens'
+import { importTokenList } from '../../src/assets/tokens/lists.ts'
 import { createNames } from '../../src/chains/evm/names.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { createRpc } from '../../src/chains/node/rpc.ts'
-import { importTokenList } from '../../src/tokens/lists.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'

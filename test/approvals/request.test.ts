@@ -1,8 +1,8 @@
 // What approvers approve as one text: two requests are the same if it is the same.
 
 import { expect, test } from 'bun:test'
-import { readRequest, requestOf } from '../../src/approvals/request.ts'
 import type { Intent } from '../../src/chains/chain.ts'
+import { readRequest, requestOf } from '../../src/signing/approvals/request.ts'
 
 const wallet = {
   network: 'Polkadot',

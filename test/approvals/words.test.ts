@@ -1,10 +1,10 @@
 // What approvers read of a request, of texts that contracts and apps can choose.
 
 import { describe, expect, test } from 'bun:test'
-import type { ReadRequest } from '../../src/approvals/request.ts'
-import { approvalWords } from '../../src/approvals/words.ts'
-import type { Sentence } from '../../src/policies/sentence.ts'
-import type { PreviewResult } from '../../src/transactions/preview-schema.ts'
+import type { ReadRequest } from '../../src/signing/approvals/request.ts'
+import { approvalWords } from '../../src/signing/approvals/words.ts'
+import type { Sentence } from '../../src/signing/policies/sentence.ts'
+import type { PreviewResult } from '../../src/signing/transactions/preview-schema.ts'
 
 const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import { startChaining } from '../../src/custody/start-chaining.ts'
+import { startChaining } from '../../src/vault/rooms/start-chaining.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../custody/support.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { until } from '../support/until.ts'

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { encodeCBOR } from '@levischuck/tiny-cbor'
-import { isSound, isStrictSignature, mapOf } from '../../src/auth/cose-key.ts'
-import { verifyAssertion, verifyRegistration } from '../../src/auth/webauthn.ts'
+import { isSound, isStrictSignature, mapOf } from '../../src/identity/auth/cose-key.ts'
+import { verifyAssertion, verifyRegistration } from '../../src/identity/auth/webauthn.ts'
 
 const RP_ID = 'example.org'
 const ORIGIN = 'https://example.org'

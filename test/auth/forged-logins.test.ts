@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { readConfig } from '../../src/config.ts'
-import { sendMail } from '../../src/mail/send.ts'
+import { sendMail } from '../../src/identity/mail/send.ts'
+import { hashOf } from '../../src/identity/users/session-challenge.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
-import { hashOf } from '../../src/users/session-challenge.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { createAuthenticator } from '../users/authenticator.ts'

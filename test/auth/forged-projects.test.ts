@@ -2,7 +2,7 @@
 // log in.
 
 import { expect, test } from 'bun:test'
-import { addOrigins, addReturnAddresses } from '../../src/projects/settings.ts'
+import { addOrigins, addReturnAddresses } from '../../src/identity/projects/settings.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { peopleOf, statusAndCode } from '../users/people.ts'

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { UserCaller } from '../../src/auth/caller.ts'
-import { requireFreshLogin } from '../../src/users/fresh-login.ts'
-import { refreshTokenOf } from '../../src/users/session.ts'
+import type { UserCaller } from '../../src/identity/auth/caller.ts'
+import { requireFreshLogin } from '../../src/identity/users/fresh-login.ts'
+import { refreshTokenOf } from '../../src/identity/users/session.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { peopleOf, type Session, statusAndCode } from '../users/people.ts'

@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { runCli } from '../support/cli.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'

@@ -5,11 +5,17 @@
 // - TalismanSociety/siws, packages/siws/test/vectors.ts: made with polkadot-js.
 
 import { describe, expect, test } from 'bun:test'
-import { isOwnOrigin } from '../../src/auth/origins.ts'
-import { isTimely, originOf, parseSiwe, parseSiws, type SignInMessage } from '../../src/auth/sign-in-message.ts'
 import type { Hex } from '../../src/chains/chain.ts'
 import { isSignedByKey } from '../../src/chains/evm/messages.ts'
 import { isSignedByKey as isSignedBySr25519 } from '../../src/chains/substrate/messages.ts'
+import { isOwnOrigin } from '../../src/identity/auth/origins.ts'
+import {
+  isTimely,
+  originOf,
+  parseSiwe,
+  parseSiws,
+  type SignInMessage,
+} from '../../src/identity/auth/sign-in-message.ts'
 
 const lines = (...each: readonly string[]): string => each.join('\n')
 

@@ -2,7 +2,12 @@
 
 import { describe, expect, test } from 'bun:test'
 import { parseAuthenticatorData } from '@simplewebauthn/server/helpers'
-import { type CeremonyRefusal, type Credential, verifyAssertion, verifyRegistration } from '../../src/auth/webauthn.ts'
+import {
+  type CeremonyRefusal,
+  type Credential,
+  verifyAssertion,
+  verifyRegistration,
+} from '../../src/identity/auth/webauthn.ts'
 import { VECTORS, type Vector } from './webauthn-vectors.ts'
 
 const RP_ID = 'example.org'

@@ -2,13 +2,13 @@
 // know: the service's address, a project's id and somebody's session id. It prints the outcome of each attack.
 
 import postgres from 'postgres'
-import { createAccessTokens } from '../../src/auth/access-token.ts'
-import { readConfig } from '../../src/config.ts'
-import { createApiAudit, createCustodyAudit } from '../../src/custody/audit.ts'
+import { createAccessTokens } from '../../src/identity/auth/access-token.ts'
+import { refreshTokenOf } from '../../src/identity/users/session.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { createIdentityCtx } from '../../src/main/keyed-contexts.ts'
+import { createApiAudit, createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { openSealer } from '../../src/platform/sealing/sealer.ts'
-import { refreshTokenOf } from '../../src/users/session.ts'
 
 const { BASE_URL = '', PROJECT_ID: projectId = '', SESSION_ID: sessionId = '', USER_ID: userId = '' } = process.env
 const config = readConfig()

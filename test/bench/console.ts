@@ -2,7 +2,7 @@
 // the middle of it. The CPU time of a page tells what it costs also while others use the machine.
 
 import postgres, { type Sql } from 'postgres'
-import { inviteOperator } from '../../src/console/operators.ts'
+import { inviteOperator } from '../../src/operators/console/operators.ts'
 import { startConsole } from '../support/console.ts'
 import type { Service } from '../support/service.ts'
 import { BIG, makeSizeRows, type Sizes } from './size-rows.ts'

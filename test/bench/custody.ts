@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { stretchPin } from '../../src/custody/sealing/stretch.ts'
+import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
 import type { Service } from '../support/service.ts'
 import { headersOf, type LoadResult, load } from './load.ts'
 import { start } from './processes.ts'

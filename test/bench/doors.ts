@@ -2,13 +2,13 @@
 // by is what authentication costs.
 
 import { Elysia } from 'elysia'
-import type { Caller } from '../../src/auth/caller.ts'
-import { type Authentication, admission, authentication } from '../../src/auth/plugin.ts'
-import { readConfig } from '../../src/config.ts'
-import { listen } from '../../src/http/listen.ts'
+import type { Caller } from '../../src/identity/auth/caller.ts'
+import { type Authentication, admission, authentication } from '../../src/identity/auth/plugin.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
-import { transactionRoutes } from '../../src/transactions/routes.ts'
-import { walletRoutes } from '../../src/wallets/routes.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { listen } from '../../src/platform/http/listen.ts'
+import { transactionRoutes } from '../../src/signing/transactions/routes.ts'
+import { walletRoutes } from '../../src/signing/wallets/routes.ts'
 
 const ctx = await createApiCtx({ config: readConfig(), process: 'bench' })
 const everybody = (): Caller => ({

@@ -4,7 +4,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { Elysia, t } from 'elysia'
 import postgres from 'postgres'
-import { nativeCurve } from '../../src/custody/keys/secp256k1.ts'
+import { nativeCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
 
 const sql = postgres(process.env.DATABASE_URL ?? '', { max: 20 })
 const key = randomBytes(32)

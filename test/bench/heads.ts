@@ -3,7 +3,7 @@
 // by WebSocket, and each has a transaction in the same block.
 
 import postgres from 'postgres'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 import { percentile } from './load.ts'

@@ -1,7 +1,7 @@
 // What one more block costs with few and with many wallets: the same blocks of one chain, in a database of each size, in
 // turn.
 
-import { indexStep } from '../../src/activity/index-blocks.ts'
+import { indexStep } from '../../src/assets/activity/index-blocks.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import type { WorkerCtx } from '../support/worker-here.ts'
 import { deployCrowd, FIRST_SENDERS, NETWORK } from './index-chain.ts'

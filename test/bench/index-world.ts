@@ -1,9 +1,9 @@
 // What is measured: the worker's own step, with the worker's rights, on a database of its own.
 
 import postgres from 'postgres'
-import { indexStep } from '../../src/activity/index-blocks.ts'
-import { readConfig } from '../../src/config.ts'
+import { indexStep } from '../../src/assets/activity/index-blocks.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { startService } from '../support/service.ts'
 import type { WorkerCtx } from '../support/worker-here.ts'
 import { NETWORK } from './index-chain.ts'

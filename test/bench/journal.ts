@@ -1,7 +1,7 @@
 // What a journal costs: the same signatures by a vault's process without one, and by one that syncs each to a file, in turns.
 
 import { dirname, join } from 'node:path'
-import { connectVault } from '../../src/custody/remote-vault.ts'
+import { connectVault } from '../../src/vault/client/remote-vault.ts'
 import type { Service } from '../support/service.ts'
 import { type LoadResult, median, middle, repeat } from './load.ts'
 import { start } from './processes.ts'

@@ -6,7 +6,7 @@
 import { dirname, join } from 'node:path'
 import { hexToBytes } from 'viem'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { createMemory } from '../chains/evm/memory.ts'
 import { allowingPolicy, unrevokedOf } from '../policies/oracle/judge.ts'
 import { NO_LIMITS } from '../policies/oracle/limits.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { addressOf } from '../../src/chains/evm/address.ts'
 import { assemble, payloadOf } from '../../src/chains/evm/encode.ts'
-import { bytesToSign } from '../../src/custody/keys/payloads.ts'
-import { curve } from '../../src/custody/keys/secp256k1.ts'
+import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
+import { curve } from '../../src/vault/rooms/keys/secp256k1.ts'
 import type { TestChain } from '../support/chains.ts'
 
 const GWEI = 1_000_000_000n

@@ -2,8 +2,8 @@
 // of local chains. Nodes are small servers that tell a head and this metadata.
 
 import { readFileSync } from 'node:fs'
-import { type SubstrateNetwork, substrateNetworkRow } from '../../src/chains/networks.ts'
 import type { Runtime } from '../../src/chains/substrate/runtime.ts'
+import { type SubstrateNetwork, substrateNetworkRow } from '../../src/platform/networks.ts'
 import { startStateNode } from '../chains/substrate/gear-node.ts'
 import { assetHubRuntime, varaRuntime } from '../chains/substrate/metadata.ts'
 import { startService } from '../support/service.ts'

@@ -3,12 +3,12 @@
 
 import { Elysia } from 'elysia'
 import type { ApiCtx } from '../../src/api/ctx.ts'
-import { authentication } from '../../src/auth/plugin.ts'
-import { readConfig } from '../../src/config.ts'
-import { listen } from '../../src/http/listen.ts'
+import { authentication } from '../../src/identity/auth/plugin.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { openVault } from '../../src/main/open-vault.ts'
-import { transactionRoutes } from '../../src/transactions/routes.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { listen } from '../../src/platform/http/listen.ts'
+import { transactionRoutes } from '../../src/signing/transactions/routes.ts'
 
 const ctx = await createApiCtx({ config: readConfig(), process: 'bench' })
 const variables = { ...process.env, DATABASE_URL: process.env.VAULT_DATABASE_URL }

@@ -2,8 +2,8 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import type { Network } from '../../db/words.ts'
 import type { NodelessChain } from '../../src/chains/chain.ts'
 import { type Chains, createChains, type NodeInput } from '../../src/chains/chains.ts'
-import { EVM_NETWORKS, networkRows, SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { provided } from '../../src/chains/provided.ts'
+import { EVM_NETWORKS, networkRows, SUBSTRATE_NETWORKS } from '../../src/platform/networks.ts'
 import { createMemory } from './evm/memory.ts'
 
 const NODE: NodeInput = { rpcUrl: 'http://127.0.0.1:1', timeoutMs: 1, onTrouble: () => {} }

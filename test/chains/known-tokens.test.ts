@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { ENVIRONMENTS } from '../../db/words.ts'
 import { parseAddress } from '../../src/chains/evm/address.ts'
-import { networkRows } from '../../src/chains/networks.ts'
+import { networkRows } from '../../src/platform/networks.ts'
 
 const rows = ENVIRONMENTS.flatMap((environment) => networkRows({ environment, devnet: false }))
 

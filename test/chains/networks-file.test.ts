@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { furtherNetworks } from '../../src/chains/networks.ts'
-import { readConfig, readNetworks } from '../../src/config.ts'
+import { readConfig, readNetworks } from '../../src/platform/config.ts'
+import { furtherNetworks } from '../../src/platform/networks.ts'
 import { runCli } from '../support/cli.ts'
 
 const PATH = new URL('../../devnet/networks.json', import.meta.url).pathname

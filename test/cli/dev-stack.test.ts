@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { withDevStack } from '../../src/cli/dev-stack.ts'
+import { withDevStack } from '../../src/operators/cli/dev-stack.ts'
 import { sharedFolder } from '../support/shared.ts'
 
 const folder = await sharedFolder('dev-stack')

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
-import { createProject } from '../../src/projects/projects.ts'
-import { addOrigins, addReturnAddresses, removeOrigins } from '../../src/projects/settings.ts'
+import { addOrigins, addReturnAddresses, removeOrigins } from '../../src/identity/projects/settings.ts'
+import { createProject } from '../../src/operators/projects.ts'
+import { SUBSTRATE_NETWORKS } from '../../src/platform/networks.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { startService } from '../support/service.ts'

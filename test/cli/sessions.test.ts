@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose'
-import { createAccessTokens, rotateTokenKeys } from '../../src/auth/access-token.ts'
+import { createAccessTokens, rotateTokenKeys } from '../../src/identity/auth/access-token.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'

@@ -1,7 +1,7 @@
 // What commands ask at a terminal.
 
 import { describe, expect, test } from 'bun:test'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli, terminal } from '../support/cli.ts'
 import { startService } from '../support/service.ts'

@@ -8,7 +8,7 @@ import { stringToHex, u8aToHex, u8aWrapBytes } from '@polkadot/util'
 import { decodeAddress, signatureVerify, sr25519Verify } from '@polkadot/util-crypto'
 import { createClient } from '../../client/src/client.ts'
 import { toSigner } from '../../client/src/polkadot.ts'
-import { addOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 

@@ -1,8 +1,8 @@
 // The HTML of the pages about policies: no value may become markup, and nothing comes from other origins.
 
 import { describe, expect, test } from 'bun:test'
-import type { Consent } from '../../src/consent/open.ts'
-import { consentPage } from '../../src/consent/page.ts'
+import type { Consent } from '../../src/api/consent/open.ts'
+import { consentPage } from '../../src/api/consent/page.ts'
 
 const HOSTILE = `</title><script>alert(1)</script>" onload='alert(2)' & \${x}`
 

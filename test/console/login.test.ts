@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { operatorTokenMac } from '../../src/auth/row-macs.ts'
+import { operatorTokenMac } from '../../src/identity/auth/row-macs.ts'
 import { bePasswordManager, giveAuthenticator } from '../e2e/login-world.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { startConsole } from '../support/console.ts'

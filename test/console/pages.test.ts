@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { createProject } from '../../src/projects/projects.ts'
-import { createEndpoint } from '../../src/webhooks/create.ts'
+import { createEndpoint } from '../../src/events/webhooks/create.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong, longTest } from '../support/long.ts'

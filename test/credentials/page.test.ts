@@ -1,7 +1,7 @@
 // The HTML of the page of what opens the wallets: no value may become markup, and nothing secret is in it when it is served.
 
 import { expect, test } from 'bun:test'
-import { credentialsPage } from '../../src/credentials/page.ts'
+import { credentialsPage } from '../../src/api/credentials/page.ts'
 
 const HOSTILE = `</title><script>alert(1)</script>" onload='alert(2)' & \${x}`
 

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
 import { contractWalletOf } from '../../src/chains/evm/safe/settings.ts'
-import { networkRows } from '../../src/chains/networks.ts'
 import { createNodelessSubstrateChain } from '../../src/chains/substrate/nodeless.ts'
-import { addressOf } from '../../src/custody/keys/addresses.ts'
+import { networkRows } from '../../src/platform/networks.ts'
+import { addressOf } from '../../src/vault/rooms/keys/addresses.ts'
 import { bytesOf } from './support.ts'
 
 const rows = networkRows({ environment: 'testnet', devnet: false })

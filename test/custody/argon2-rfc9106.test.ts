@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import { argon2id } from '@noble/hashes/argon2.js'
-import { stretchPin } from '../../src/custody/sealing/stretch.ts'
+import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
 
 const filled = (length: number, byte: number): Uint8Array => new Uint8Array(length).fill(byte)
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')

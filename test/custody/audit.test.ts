@@ -10,7 +10,7 @@ import {
   createApiAudit,
   createCustodyAudit,
   createWorkerAudit,
-} from '../../src/custody/audit.ts'
+} from '../../src/platform/audit/audit.ts'
 import { verifierWith } from '../../src/platform/sealing/sealer.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { hashAuthorization, recoverAuthorizationAddress } from 'viem/utils'
-import { type Authorization, authorizationDigest } from '../../src/custody/keys/authorization.ts'
-import { nativeCurve, nobleCurve } from '../../src/custody/keys/secp256k1.ts'
+import { type Authorization, authorizationDigest } from '../../src/vault/rooms/keys/authorization.ts'
+import { nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
 import { bytesOf, hexOf } from './support.ts'
 
 const curves = [nativeCurve, nobleCurve].filter((curve) => curve !== null)

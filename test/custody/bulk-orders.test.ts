@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { keccak256, toHex } from 'viem'
-import { knownTypeOf } from '../../src/custody/known-typed-data.ts'
-import { structsOf } from '../../src/custody/typed-data-types.ts'
+import { knownTypeOf } from '../../src/vault/language/known-typed-data.ts'
+import { structsOf } from '../../src/vault/language/typed-data-types.ts'
 import { bulkOrderTypes, typesOf } from '../typed-data/data.ts'
 
 /** BulkOrder_Typehash_Height_One to _TwentyFour of ProjectOpenSea/seaport, contracts/lib/ConsiderationConstants.sol. */

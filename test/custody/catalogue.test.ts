@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, mock, spyOn, test } from 'bun:test'
 import { catalogueDifferences } from '../../db/catalogue.ts'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { runCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { onServer } from '../support/postgres.ts'

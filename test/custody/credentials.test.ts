@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ControlMode } from '../../db/words.ts'
-import { requireDeveloperSecret } from '../../src/custody/credentials/developer-secret.ts'
-import { modesForCreation, requireCredentials } from '../../src/custody/required-credentials.ts'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { modesForCreation, requireCredentials } from '../../src/vault/contract/required-credentials.ts'
+import { requireDeveloperSecret } from '../../src/vault/rooms/credentials/developer-secret.ts'
 
 const developerSecret = 'a-secret-that-shows'
 const userPin = '424242'

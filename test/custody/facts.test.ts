@@ -12,10 +12,10 @@ import {
   size,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { factsOf } from '../../src/custody/keys/facts.ts'
-import { toSign } from '../../src/custody/keys/payloads.ts'
-import { MULTI_SEND_CALL_ONLY, safeOf } from '../../src/custody/keys/safe.ts'
-import type { Payload, TypedData } from '../../src/custody/payload.ts'
+import type { Payload, TypedData } from '../../src/vault/language/payload.ts'
+import { factsOf } from '../../src/vault/rooms/keys/facts.ts'
+import { toSign } from '../../src/vault/rooms/keys/payloads.ts'
+import { MULTI_SEND_CALL_ONLY, safeOf } from '../../src/vault/rooms/keys/safe.ts'
 import { bytesOf } from './support.ts'
 
 const CHAIN = { family: 'evm', chainId: 11_155_111 } as const

@@ -4,12 +4,15 @@
 import { describe, expect, test } from 'bun:test'
 import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts'
 import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../db/words.ts'
-import { auditVerifier } from '../../src/custody/audit.ts'
-import { createLinkMaker } from '../../src/custody/chain/chain.ts'
-import { readUserSecret } from '../../src/custody/credentials/user-secret.ts'
-import { familyKeysOf } from '../../src/custody/keys/derive.ts'
-import { openDeploymentKey } from '../../src/custody/root/deployment-key.ts'
-import { openRootKey } from '../../src/custody/root/root-key.ts'
+import { auditVerifier } from '../../src/platform/audit/audit.ts'
+import { createQueue } from '../../src/platform/queue.ts'
+import { open } from '../../src/platform/sealing/envelope.ts'
+import { openSealer } from '../../src/platform/sealing/sealer.ts'
+import { createLinkMaker } from '../../src/vault/rooms/chain/chain.ts'
+import { readUserSecret } from '../../src/vault/rooms/credentials/user-secret.ts'
+import { familyKeysOf } from '../../src/vault/rooms/keys/derive.ts'
+import { openDeploymentKey } from '../../src/vault/rooms/root/deployment-key.ts'
+import { openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import {
   type CredentialKeyOf,
   identityOf,
@@ -22,14 +25,11 @@ import {
   openUserKeyLock,
   openWalletKey,
   openWalletKeyBy,
-} from '../../src/custody/sealing/hierarchy.ts'
-import { openRowMacs } from '../../src/custody/sealing/row-mac.ts'
-import { stretchPin } from '../../src/custody/sealing/stretch.ts'
-import { boundSpending } from '../../src/custody/wallets/policy-spending.ts'
-import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
-import { open } from '../../src/platform/sealing/envelope.ts'
-import { openSealer } from '../../src/platform/sealing/sealer.ts'
-import { createQueue } from '../../src/queue.ts'
+} from '../../src/vault/rooms/sealing/hierarchy.ts'
+import { openRowMacs } from '../../src/vault/rooms/sealing/row-mac.ts'
+import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
+import { boundSpending } from '../../src/vault/rooms/wallets/policy-spending.ts'
+import { boundTerms } from '../../src/vault/rooms/wallets/policy-terms.ts'
 import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'
 

@@ -4,8 +4,8 @@
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { AEAD_AES_256_GCM, CipherSuite, KDF_HKDF_SHA256, KEM_DHKEM_X25519_HKDF_SHA256 } from 'hpke'
-import { openSealedTo, publicKeyOf, sealTo } from '../../src/custody/sealing/hpke.ts'
 import { EnvelopeError } from '../../src/platform/sealing/envelope.ts'
+import { openSealedTo, publicKeyOf, sealTo } from '../../src/vault/rooms/sealing/hpke.ts'
 import { bytesOf, hexOf } from './support.ts'
 
 const other = new CipherSuite(KEM_DHKEM_X25519_HKDF_SHA256, KDF_HKDF_SHA256, AEAD_AES_256_GCM)

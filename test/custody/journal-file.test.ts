@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { appendFile, copyFile, lstat, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openJournalFile } from '../../src/custody/journal/journal-file.ts'
+import { openJournalFile } from '../../src/vault/rooms/journal/journal-file.ts'
 
 const key = new Uint8Array(32).fill(7)
 const now = () => new Date(0)

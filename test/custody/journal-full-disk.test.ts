@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openJournal } from '../../src/custody/journal/journal.ts'
+import { openJournal } from '../../src/vault/rooms/journal/journal.ts'
 import { type Custody, openCustody } from './support.ts'
 
 const DISK = '256k'

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { type Db, openDb } from '../../db/client.ts'
-import { createCustodyAudit } from '../../src/custody/audit.ts'
-import { createKeptAudit, type KeptAudit } from '../../src/custody/kept-audit.ts'
+import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { createKeptAudit, type KeptAudit } from '../../src/vault/rooms/kept-audit.ts'
 import { startArchivedPostgres } from '../restore/archived-postgres.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'

@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, fstatSync, mkdtempSync, openSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openRootKey } from '../../src/custody/root/root-key.ts'
 import { EnvelopeError, type RowIdentity } from '../../src/platform/sealing/envelope.ts'
 import { readKey } from '../../src/platform/sealing/key-source.ts'
 import { openSealer } from '../../src/platform/sealing/sealer.ts'
+import { openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { hexOf, keyFile, openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
 const KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 129)

@@ -1,4 +1,4 @@
-// A model of the guess guard (src/custody/credentials/guard.ts over db/queries/custody/guesses.ts) as a pure function.
+// A model of the guess guard (src/vault/rooms/credentials/guard.ts over db/queries/custody/guesses.ts) as a pure function.
 // lease.test.ts explores it and compares it with the real statements. The clock is reduced to whether a time has come. Each
 // verification behaves as if in its own process, because the queue within one process only rules out some orders.
 

@@ -57,7 +57,7 @@ const packageOf = (path: string): string | undefined =>
 const textOf = (names: Iterable<string | undefined>) => [...new Set(names)].filter((name) => name !== undefined).sort()
 
 test('custody loads few packages, and no others than these', async () => {
-  const { inputs } = await graphOf('src/custody/vault.ts')
+  const { inputs } = await graphOf('src/vault/rooms/vault.ts')
   const loaded = textOf(Object.keys(inputs).map(packageOf))
   console.log(`custody loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
   expect(loaded).toEqual(EXPECTED)
@@ -65,8 +65,8 @@ test('custody loads few packages, and no others than these', async () => {
 
 test('a client of the vault loads one package, and serving the vault adds only that one', async () => {
   const loaded = async (entry: string) => textOf(Object.keys((await graphOf(entry)).inputs).map(packageOf))
-  expect(await loaded('src/custody/remote-vault.ts')).toEqual(['@sinclair/typebox'])
-  expect(await loaded('src/custody/serve-vault.ts')).toEqual([...EXPECTED, '@sinclair/typebox'].sort())
+  expect(await loaded('src/vault/client/remote-vault.ts')).toEqual(['@sinclair/typebox'])
+  expect(await loaded('src/vault/rooms/serve-vault.ts')).toEqual([...EXPECTED, '@sinclair/typebox'].sort())
 })
 
 test('the vault’s process loads no other packages than these: no HTTP server, no chain and no client of a node', async () => {
@@ -107,7 +107,7 @@ test('a vault that has signed has loaded exactly these packages', async () => {
 })
 
 test('custody loads native code and clients of key services only by the names above', async () => {
-  const { inputs } = await graphOf('src/custody/vault.ts')
+  const { inputs } = await graphOf('src/vault/rooms/vault.ts')
   const imports = Object.values(inputs).flatMap((input) => input.imports)
   const outside = imports.filter(({ external, path }) => external === true && !path.startsWith('node:'))
   expect(textOf(outside.map(({ path }) => path))).toEqual([...KEY_SERVICES, ...NATIVE].sort())

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import fc from 'fast-check'
-import { entropyOf, phraseOf } from '../../src/custody/keys/phrase.ts'
+import { entropyOf, phraseOf } from '../../src/vault/rooms/keys/phrase.ts'
 import { bytesOf, hexOf, textOf } from './support.ts'
 import { BIP_39 } from './vectors.ts'
 

@@ -4,8 +4,8 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
-import { areRolling, countedNow, countUse } from '../../src/custody/policy-limits.ts'
-import { tokensTaken } from '../../src/custody/token-calls.ts'
+import { areRolling, countedNow, countUse } from '../../src/vault/language/policy-limits.ts'
+import { tokensTaken } from '../../src/vault/language/token-calls.ts'
 import { randomOf } from '../policies/oracle/random.ts'
 import { bytesOf } from './support.ts'
 

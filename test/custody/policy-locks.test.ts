@@ -5,7 +5,8 @@ import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
-import { traceOf } from '../../src/custody/keys/trace.ts'
+import { open } from '../../src/platform/sealing/envelope.ts'
+import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 import {
   identityOf,
   openControlKey,
@@ -15,10 +16,9 @@ import {
   openSeed,
   openWalletKey,
   openWalletKeyBy,
-} from '../../src/custody/sealing/hierarchy.ts'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
-import { boundTerms } from '../../src/custody/wallets/policy-terms.ts'
-import { open } from '../../src/platform/sealing/envelope.ts'
+} from '../../src/vault/rooms/sealing/hierarchy.ts'
+import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
+import { boundTerms } from '../../src/vault/rooms/wallets/policy-terms.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import {

@@ -1,4 +1,4 @@
-import { typedDataDigest } from '../../src/custody/typed-data.ts'
+import { typedDataDigest } from '../../src/vault/language/typed-data.ts'
 // Known answers by other authors: the cases of the npm package @ethersproject/testcases.
 
 import { describe, expect, test } from 'bun:test'
@@ -8,10 +8,10 @@ import { getAddress, keccak256 } from 'viem'
 import type { EvmUnsigned } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { assemble, payloadOf, serializeUnsigned } from '../../src/chains/evm/encode.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
-import { bytesToSign } from '../../src/custody/keys/payloads.ts'
-import { nativeCurve, nobleCurve } from '../../src/custody/keys/secp256k1.ts'
-import { traceOf } from '../../src/custody/keys/trace.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
+import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
+import { nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
+import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 
 const casesOf = <Case>(name: string): readonly Case[] => {
   const path = new URL(`../../node_modules/@ethersproject/testcases/testcases/${name}.json.gz`, import.meta.url)

@@ -6,8 +6,8 @@ import {
   hasChecksum,
   readRecoveryCode,
   recoveryCodeOf,
-} from '../../src/custody/credentials/recovery-code.ts'
-import { readPasskeySecret, readUserSecret } from '../../src/custody/credentials/user-secret.ts'
+} from '../../src/vault/rooms/credentials/recovery-code.ts'
+import { readPasskeySecret, readUserSecret } from '../../src/vault/rooms/credentials/user-secret.ts'
 import { hexOf, textOf } from './support.ts'
 
 const BITS = Uint8Array.from({ length: 16 }, (_, at) => at * 17)

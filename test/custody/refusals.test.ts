@@ -2,9 +2,9 @@
 
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { auditVerifier } from '../../src/custody/audit.ts'
-import { createRefusals } from '../../src/custody/refusals.ts'
-import { AppError, type SecurityEvent } from '../../src/errors.ts'
+import { auditVerifier } from '../../src/platform/audit/audit.ts'
+import { AppError, type SecurityEvent } from '../../src/platform/errors.ts'
+import { createRefusals } from '../../src/vault/rooms/refusals.ts'
 import { openAudit } from '../audit/support.ts'
 import { shared } from '../support/shared.ts'
 import { TEST_DEPLOYMENT_KEY } from './support.ts'

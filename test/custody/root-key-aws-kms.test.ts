@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { openRootKey } from '../../src/custody/root/root-key.ts'
 import type { RowIdentity } from '../../src/platform/sealing/envelope.ts'
+import { openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { shared } from '../support/shared.ts'
 import { AWS_KEY_IDS, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
 import { BRISK, setEnvironment } from './root-key-services/service.ts'

@@ -2,11 +2,11 @@
 // (root-key-services/), so the real clients are tested. Nothing here was tested against the real clouds.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { KeyServiceError } from '../../src/custody/root/key-service.ts'
-import type { RootKey } from '../../src/custody/root/root-key.ts'
-import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/platform/errors.ts'
 import { EnvelopeError, type RowIdentity } from '../../src/platform/sealing/envelope.ts'
+import { KeyServiceError } from '../../src/vault/rooms/root/key-service.ts'
+import type { RootKey } from '../../src/vault/rooms/root/root-key.ts'
+import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { startAwsKms } from './root-key-services/aws-kms.ts'
 import { startGcpKms } from './root-key-services/gcp-kms.ts'
 import { BRISK, HASTY, type TestService } from './root-key-services/service.ts'

@@ -3,11 +3,11 @@
 // them with exactly this binding: a change that fails here needs a new version instead.
 
 import { describe, expect, test } from 'bun:test'
-import { crc32c } from '../../src/custody/root/gcp-kms.ts'
-import type { RootKey } from '../../src/custody/root/root-key.ts'
-import { openVaultTransitKey } from '../../src/custody/root/vault-transit.ts'
-import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import { EnvelopeError } from '../../src/platform/sealing/envelope.ts'
+import { crc32c } from '../../src/vault/rooms/root/gcp-kms.ts'
+import type { RootKey } from '../../src/vault/rooms/root/root-key.ts'
+import { openVaultTransitKey } from '../../src/vault/rooms/root/vault-transit.ts'
+import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { afterTests } from '../support/shared.ts'
 import golden from './root-key-golden-1.json'
 import { AWS_KEY_IDS, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'

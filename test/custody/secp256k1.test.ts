@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
-import { type Curve, curve, nativeCurve, nobleCurve } from '../../src/custody/keys/secp256k1.ts'
+import { type Curve, curve, nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { EIP_155, RFC_6979_SECP256K1 } from './vectors.ts'
 
@@ -102,7 +102,7 @@ test.skipIf(!hasPrebuilt)('the native module signs where a prebuilt one exists',
 })
 
 test('noble signs if no native module can be loaded', () => {
-  const script = `import { curve, nativeCurve, nobleCurve } from '${new URL('../../src/custody/keys/secp256k1.ts', import.meta.url).pathname}'
+  const script = `import { curve, nativeCurve, nobleCurve } from '${new URL('../../src/vault/rooms/keys/secp256k1.ts', import.meta.url).pathname}'
     console.log(nativeCurve === null && curve === nobleCurve)`
   // node-gyp-build then looks for a module of that architecture, which does not exist.
   const env = { ...process.env, npm_config_arch: 'none' }

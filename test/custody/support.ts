@@ -13,17 +13,20 @@ import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network, WalletType } from '../../db/words.ts'
-import { onlySignature } from '../../src/custody/contract.ts'
-import { boundGuesses, createGuesses, forgedGuesses } from '../../src/custody/credentials/guesses.ts'
-import { type Journal, withoutJournal } from '../../src/custody/journal/journal.ts'
-import { keyPairOf } from '../../src/custody/keys/derive.ts'
-import { bytesToSign } from '../../src/custody/keys/payloads.ts'
-import type { WalletChain } from '../../src/custody/keys/worst-cost.ts'
-import type { Payload } from '../../src/custody/payload.ts'
-import { bindDeployment } from '../../src/custody/root/bind-deployment.ts'
-import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
-import { createRootKeys, openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
-import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { createQueue } from '../../src/platform/queue.ts'
+import { derivedFrom, openSealer } from '../../src/platform/sealing/sealer.ts'
+import { onlySignature } from '../../src/vault/contract/contract.ts'
+import type { Payload } from '../../src/vault/language/payload.ts'
+import { boundGuesses, createGuesses, forgedGuesses } from '../../src/vault/rooms/credentials/guesses.ts'
+import { type Journal, withoutJournal } from '../../src/vault/rooms/journal/journal.ts'
+import { keyPairOf } from '../../src/vault/rooms/keys/derive.ts'
+import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
+import type { WalletChain } from '../../src/vault/rooms/keys/worst-cost.ts'
+import { bindDeployment } from '../../src/vault/rooms/root/bind-deployment.ts'
+import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
+import { createRootKeys, openRootKey, type RootKey } from '../../src/vault/rooms/root/root-key.ts'
+import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import {
   type Credentials,
   createVault,
@@ -33,10 +36,7 @@ import {
   type OpenPolicyKey,
   type OperatorVault,
   type WalletRef,
-} from '../../src/custody/vault.ts'
-import { AppError } from '../../src/errors.ts'
-import { derivedFrom, openSealer } from '../../src/platform/sealing/sealer.ts'
-import { createQueue } from '../../src/queue.ts'
+} from '../../src/vault/rooms/vault.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { createDatabase } from '../support/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { measureParts, part } from '../../src/custody/timings.ts'
-import { PROTOCOL } from '../../src/custody/wire/protocol.ts'
+import { measureParts, part } from '../../src/platform/tracing/timings.ts'
+import { PROTOCOL } from '../../src/vault/client/protocol.ts'
 import { createWire, echo, fail } from './wire-support.ts'
 
 const wire = createWire()

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
+import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
 import { messageSigner, signerOnce, withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { catalogueDifferences } from '../../db/catalogue.ts'
-import type { Credentials, OperatorVault } from '../../src/custody/vault.ts'
+import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { type Disobedience, disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/custody/vault.ts'
 import { keyIdOf } from '../../src/platform/sealing/envelope.ts'
+import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'

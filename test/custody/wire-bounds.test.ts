@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { Kind, KindGuard, type TSchema } from '@sinclair/typebox'
-import type { AnyMethod } from '../../src/custody/wire/method.ts'
-import * as keys from '../../src/custody/wire/vault-methods.ts'
+import type { AnyMethod } from '../../src/vault/client/method.ts'
+import * as keys from '../../src/vault/client/vault-methods.ts'
 
 const { METHODS, OPERATOR_METHODS, ...opened } = keys
 const methods = Object.values({ ...METHODS, ...OPERATOR_METHODS, ...opened }) as readonly AnyMethod[]

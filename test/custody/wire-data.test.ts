@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { decode as decodeByPackage, encode as encodeByPackage } from '@msgpack/msgpack'
 import fc from 'fast-check'
-import { Refused } from '../../src/custody/wire/data.ts'
-import { decode } from '../../src/custody/wire/decode.ts'
-import { createWriter, encode as encodeWith } from '../../src/custody/wire/encode.ts'
+import { Refused } from '../../src/vault/client/data.ts'
+import { decode } from '../../src/vault/client/decode.ts'
+import { createWriter, encode as encodeWith } from '../../src/vault/client/encode.ts'
 
 const RUNS = { seed: 20261123, numRuns: 2_000 }
 

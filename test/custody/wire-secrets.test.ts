@@ -3,10 +3,10 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type TSchema, Type } from '@sinclair/typebox'
-import { doorAtPath } from '../../src/custody/wire/door.ts'
-import { type Listener, listen, serve } from '../../src/custody/wire/listen.ts'
-import { method, Secret, SecretBytes } from '../../src/custody/wire/method.ts'
 import type { SecretText } from '../../src/platform/sealing/bytes.ts'
+import { method, Secret, SecretBytes } from '../../src/vault/client/method.ts'
+import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
+import { type Listener, listen, serve } from '../../src/vault/rooms/wire/listen.ts'
 import { createWire } from './wire-support.ts'
 
 const wire = createWire()

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises'
 import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
-import { UnfitVault } from '../../src/custody/unfit-vault.ts'
-import { connect } from '../../src/custody/wire/connect.ts'
-import { doorAtPath } from '../../src/custody/wire/door.ts'
-import { listen, serve } from '../../src/custody/wire/listen.ts'
-import { AppError } from '../../src/errors.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { connect } from '../../src/vault/client/connect.ts'
+import { UnfitVault } from '../../src/vault/contract/unfit-vault.ts'
+import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
+import { listen, serve } from '../../src/vault/rooms/wire/listen.ts'
 import {
   count,
   createGates,

@@ -15,7 +15,7 @@ import { readProcess } from '../../devnet/process-info.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import type { Hex } from '../../devnet/runtime-changes.ts'
 import { accountKey, withFree } from '../../devnet/substrate-account.ts'
-import { substrateNetworkRow } from '../../src/chains/networks.ts'
+import { substrateNetworkRow } from '../../src/platform/networks.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 

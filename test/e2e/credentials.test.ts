@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { longTest } from '../support/long.ts'

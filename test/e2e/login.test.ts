@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createProject } from '../../src/projects/projects.ts'
-import { addOrigins } from '../../src/projects/settings.ts'
-import { handleOf } from '../../src/users/passkey-ceremony.ts'
+import { addOrigins } from '../../src/identity/projects/settings.ts'
+import { handleOf } from '../../src/identity/users/passkey-ceremony.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import {
   bePasswordManager,

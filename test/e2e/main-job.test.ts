@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { encodeFunctionData, getAddress, parseEther } from 'viem'
-import { EVM_NETWORKS, type EvmNetwork } from '../../src/chains/networks.ts'
+import { EVM_NETWORKS, type EvmNetwork } from '../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

@@ -8,7 +8,7 @@ import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { verifyMessage } from 'viem'
-import { readTls, type TlsFiles } from '../../src/custody/wire/tls-files.ts'
+import { readTls, type TlsFiles } from '../../src/vault/client/tls-files.ts'
 import { createWire } from '../custody/wire-support.ts'
 import { startApiProcess } from '../support/api.ts'
 import { certificatesIn } from '../support/certificates.ts'
@@ -20,7 +20,7 @@ import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
-/** Longer than an API takes a silent vault for living (src/custody/wire/line.ts), on a slow machine. */
+/** Longer than an API takes a silent vault for living (src/vault/client/line.ts), on a slow machine. */
 const PATIENCE_MS = 30_000
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const onDeno = (file: string) => [...denoCommand(), join(ROOT, file)]

@@ -1,7 +1,7 @@
 // Which addresses are of the public Internet (IANA's registries of special-purpose addresses), and which an operator listed.
 
 import { expect, test } from 'bun:test'
-import { isPublicAddress, listedHosts } from '../../src/environment/hosts.ts'
+import { isPublicAddress, listedHosts } from '../../src/platform/environment/hosts.ts'
 
 test.each([
   ['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.16.0.1', '172.31.255.255', '192.168.1.1'],

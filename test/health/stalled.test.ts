@@ -1,10 +1,10 @@
 // A chain that stands still, as each place shows it: /readyz, `cli nodes`, `doctor`, two pages of the console, and the metrics.
 
 import { describe, expect, test } from 'bun:test'
-import type { Asked } from '../../src/console/frame.ts'
-import { nodes } from '../../src/console/rooms/nodes.ts'
-import { overview } from '../../src/console/rooms/overview.ts'
-import type { Finding } from '../../src/doctor/finding.ts'
+import type { Asked } from '../../src/operators/console/frame.ts'
+import { nodes } from '../../src/operators/console/rooms/nodes.ts'
+import { overview } from '../../src/operators/console/rooms/overview.ts'
+import type { Finding } from '../../src/operators/doctor/finding.ts'
 import { readMetrics } from '../metrics/exposition.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { createProject } from '../../src/projects/projects.ts'
-import { addOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/identity/projects/settings.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import { createApp } from '../../src/app.ts'
+import { createApp } from '../../src/api/app.ts'
 import { countRows } from '../support/rows.ts'
 import type { Call } from '../support/service.ts'
 import { startService } from '../support/service.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { gated, noteWaiting } from '../../src/http/gate.ts'
-import { createQueue } from '../../src/queue.ts'
+import { gated, noteWaiting } from '../../src/platform/http/gate.ts'
+import { createQueue } from '../../src/platform/queue.ts'
 import { until } from '../support/until.ts'
 
 const ask = (path = '/wallets', method = 'GET') => new Request(`http://localhost${path}`, { method })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { AppError } from '../../src/errors.ts'
-import { parseJsonText } from '../../src/http/json-text.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { parseJsonText } from '../../src/platform/http/json-text.ts'
 
 const refusalOf = (text: string): string => {
   try {

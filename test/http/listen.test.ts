@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
-import { listen } from '../../src/http/listen.ts'
-import { createLog } from '../../src/security/log.ts'
+import { listen } from '../../src/platform/http/listen.ts'
+import { createLog } from '../../src/platform/process/log.ts'
 
 const MARK = 'marked-value-4711'
 

@@ -1,7 +1,7 @@
 // How callers are told apart by address.
 
 import { expect, test } from 'bun:test'
-import { clientOf, notePeer, subnetOf } from '../../src/http/peer.ts'
+import { clientOf, notePeer, subnetOf } from '../../src/platform/http/peer.ts'
 
 const from = (forwarded: string, trustedProxies = 1): string => {
   const request = new Request('http://localhost', { headers: { 'x-forwarded-for': forwarded } })

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
-import type { SubstrateNetwork } from '../../src/chains/networks.ts'
+import type { SubstrateNetwork } from '../../src/platform/networks.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount } from '../support/substrate.ts'
 import { somePayload } from '../transactions/payloads.ts'

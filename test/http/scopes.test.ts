@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
-import { createApiKey } from '../../src/api-keys/api-keys.ts'
-import { createApp } from '../../src/app.ts'
+import { createApp } from '../../src/api/app.ts'
+import { createApiKey } from '../../src/identity/api-keys/api-keys.ts'
 import { type Service, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 

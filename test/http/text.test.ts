@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { AppError } from '../../src/errors.ts'
-import { hasVisibleLines, isVisible, readGiven, showHidden } from '../../src/http/text.ts'
-import { html, page } from '../../src/pages/page.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { hasVisibleLines, isVisible, readGiven, showHidden } from '../../src/platform/http/text.ts'
+import { html, page } from '../../src/platform/pages/page.ts'
 
 const character = (...codePoints: readonly number[]) => String.fromCodePoint(...codePoints)
 const RIGHT_TO_LEFT_OVERRIDE = character(0x202e)

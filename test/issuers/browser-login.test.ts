@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { FORGED, troublesOf } from '../auth/forged.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, AUDIENCE, answerJson, newKey, startIssuer, type TestIssuer } from '../support/issuer.ts'

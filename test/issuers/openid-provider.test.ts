@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { AppError } from '../../src/errors.ts'
-import { createIssuers } from '../../src/issuers/admit.ts'
-import { addIssuer } from '../../src/issuers/issuers.ts'
+import { createIssuers } from '../../src/identity/issuers/admit.ts'
+import { addIssuer } from '../../src/identity/issuers/issuers.ts'
+import { AppError } from '../../src/platform/errors.ts'
 import { type OpenidProvider, RESOURCE_AUDIENCE, startOpenidProvider, tokensFrom } from '../support/openid-provider.ts'
 import { type Service, startService } from '../support/service.ts'
 import { statusAndCode } from '../users/people.ts'

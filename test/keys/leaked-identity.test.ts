@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { refreshTokenOf } from '../../src/users/session.ts'
+import { refreshTokenOf } from '../../src/identity/users/session.ts'
 import { runCli } from '../support/cli.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { peopleOf, statusAndCode } from '../users/people.ts'

@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import { createWorkerAudit } from '../../src/custody/audit.ts'
-import { openMail } from '../../src/mail/queue.ts'
-import { sendMail } from '../../src/mail/send.ts'
+import { openMail } from '../../src/identity/mail/queue.ts'
+import { sendMail } from '../../src/identity/mail/send.ts'
+import { createWorkerAudit } from '../../src/platform/audit/audit.ts'
 import { runCli } from '../support/cli.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 import { peopleOf } from '../users/people.ts'

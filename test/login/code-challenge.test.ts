@@ -1,7 +1,7 @@
 // What the address of the login page must have, so that the user is sent back to the app: over real HTTP, without a browser.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { addOrigins } from '../../src/projects/settings.ts'
+import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const APP = 'https://app.example.com'

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'
-import { addOrigins, addReturnAddresses, removeReturnAddresses } from '../../src/projects/settings.ts'
+import { addOrigins, addReturnAddresses, removeReturnAddresses } from '../../src/identity/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOBODY = { authorization: undefined }

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { readProvider } from '../../src/login/oauth-page.ts'
-import { loginPage, refusedPage } from '../../src/login/page.ts'
-import { buildScript, generatedUrl, SCRIPTS } from '../../src/pages/build.ts'
-import { PAGE_HEADERS } from '../../src/pages/page.ts'
+import { buildScript, generatedUrl, SCRIPTS } from '../../src/api/build-pages.ts'
+import { readProvider } from '../../src/api/login/oauth-page.ts'
+import { loginPage, refusedPage } from '../../src/api/login/page.ts'
+import { PAGE_HEADERS } from '../../src/platform/pages/page.ts'
 
 const login = {
   root: '/custody',

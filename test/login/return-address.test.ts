@@ -1,9 +1,9 @@
 // Which return addresses are allowed after login, with a full list of those that are refused.
 
 import { describe, expect, test } from 'bun:test'
-import { isReturnAddress, readReturnAddress } from '../../src/auth/return-addresses.ts'
-import { readConfig } from '../../src/config.ts'
-import { AppError } from '../../src/errors.ts'
+import { isReturnAddress, readReturnAddress } from '../../src/identity/auth/return-addresses.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { AppError } from '../../src/platform/errors.ts'
 
 type Environment = 'testnet' | 'mainnet' | 'devnet'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readEmailAddress } from '../../src/mail/address.ts'
+import { readEmailAddress } from '../../src/identity/mail/address.ts'
 
 const label = (length: number) => 'a'.repeat(length)
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { cidOf, digestOfCid } from '../../src/metadata/pin.ts'
+import { cidOf, digestOfCid } from '../../src/assets/metadata/pin.ts'
 
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 const DOOR =

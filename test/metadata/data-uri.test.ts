@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { dataInUri, MAX_URI_CHARACTERS, metadataInUri } from '../../src/metadata/data-uri.ts'
+import { dataInUri, MAX_URI_CHARACTERS, metadataInUri } from '../../src/assets/metadata/data-uri.ts'
 
 const DOOR = { name: 'Door #1', description: 'Rot: 100%, "ja" 🚪', image: 'data:image/svg+xml;base64,PHN2Zy8+' }
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

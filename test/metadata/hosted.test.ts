@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { insertMetadataDocuments } from '../../db/queries/metadata.ts'
-import { describeMetadata } from '../../src/metadata/host.ts'
+import { describeMetadata } from '../../src/assets/metadata/host.ts'
 import { PUBLIC_BASE_URL, startWorld } from '../activity/world.ts'
 import { shared } from '../support/shared.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test'
-import { readConfig, Secret } from '../../src/config.ts'
-import { describeMetadata } from '../../src/metadata/host.ts'
-import { pinMetadata } from '../../src/metadata/pin.ts'
+import { describeMetadata } from '../../src/assets/metadata/host.ts'
+import { pinMetadata } from '../../src/assets/metadata/pin.ts'
+import { readConfig, Secret } from '../../src/platform/config.ts'
 import { startKubo } from './kubo.ts'
 
 const kubo = startKubo()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { Value } from '@sinclair/typebox/value'
-import { MetadataBody, UriField } from '../../src/metadata/schema.ts'
+import { MetadataBody, UriField } from '../../src/assets/metadata/schema.ts'
 
 const DOOR = { name: 'Door #1', description: 'A red door.', image: 'https://example.com/door.png' }
 const accepts = (value: unknown): boolean => Value.Check(MetadataBody, value)

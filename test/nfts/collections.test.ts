@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { type Address, getAddress, parseAbi } from 'viem'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { startKubo } from '../metadata/kubo.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'

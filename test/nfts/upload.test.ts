@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 

@@ -3,10 +3,10 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { FAILURE_CODES, type FailureCode } from '../../db/words.ts'
-import { ERROR_STATUS } from '../../src/errors.ts'
-import { withTables } from '../../src/openapi/build.ts'
-import { ERROR_WORDS } from '../../src/openapi/error-words.ts'
-import { FAILURE_SENTENCES } from '../../src/transactions/failure-words.ts'
+import { withTables } from '../../src/api/openapi/build.ts'
+import { ERROR_WORDS } from '../../src/api/openapi/error-words.ts'
+import { ERROR_STATUS } from '../../src/platform/errors.ts'
+import { FAILURE_SENTENCES } from '../../src/signing/transactions/failure-words.ts'
 
 const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { deviceName } from '../../src/pages/device.ts'
+import { deviceName } from '../../src/platform/pages/device.ts'
 
 test.each([
   [

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'

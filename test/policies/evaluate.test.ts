@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { RULE_OPERATORS } from '../../db/words.ts'
 import type { CallValue, ReadCall } from '../../src/chains/chain.ts'
-import { type ArgumentRule, type CheckedTransaction, mismatchOf } from '../../src/policies/evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, mismatchOf } from '../../src/signing/policies/evaluate.ts'
 import { matches } from '../support/rules.ts'
 
 const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'

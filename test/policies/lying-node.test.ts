@@ -16,10 +16,10 @@ import {
   toHex,
 } from 'viem'
 import { callRpc } from '../../devnet/rpc.ts'
-import { createApp } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
-import { listen } from '../../src/http/listen.ts'
+import { createApp } from '../../src/api/app.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { listen } from '../../src/platform/http/listen.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { withCallsSwapped, withNamesSwapped } from '../support/forged-metadata.ts'

@@ -18,7 +18,7 @@ import {
   zeroHash,
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { addAbi } from '../../src/abis/added.ts'
+import { addAbi } from '../../src/assets/abis/added.ts'
 import { execution, multiSendData } from '../../src/chains/evm/safe/execution.ts'
 import { contractWalletOf, deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { AddressFacts } from '../../src/chains/chain.ts'
-import type { KnownAddress, Proposal } from '../../src/policies/reading.ts'
-import { code, name, type Sentence, say } from '../../src/policies/sentence.ts'
-import { policyWords } from '../../src/policies/words.ts'
+import type { KnownAddress, Proposal } from '../../src/signing/policies/reading.ts'
+import { code, name, type Sentence, say } from '../../src/signing/policies/sentence.ts'
+import { policyWords } from '../../src/signing/policies/words.ts'
 
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'

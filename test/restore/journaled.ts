@@ -3,8 +3,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../src/config.ts'
-import { startRestoring } from '../../src/restore/after-failover.ts'
+import { startRestoring } from '../../src/operators/restore/after-failover.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 

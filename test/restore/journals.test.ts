@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import type { JournalNote } from '../../src/custody/vault.ts'
-import { notesByAge, perhapsElsewhere, recordedInTurn } from '../../src/restore/journals.ts'
+import { notesByAge, perhapsElsewhere, recordedInTurn } from '../../src/operators/restore/journals.ts'
+import type { JournalNote } from '../../src/vault/rooms/vault.ts'
 
 const noted = (about: string, at: string): JournalNote => ({
   kind: 'project',

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { appendFile, readFile } from 'node:fs/promises'
-import { freeze, unfreeze } from '../../src/freezes/freeze.ts'
+import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong } from '../support/long.ts'

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'drizzle-orm'
 import { openDb } from '../../db/client.ts'
-import { AppError } from '../../src/errors.ts'
-import { createLog, createOutput, shownError } from '../../src/security/log.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { createLog, createOutput, shownError } from '../../src/platform/process/log.ts'
 import { denoCommand } from '../support/deno.ts'
 import { ROOT } from '../support/imports.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -144,7 +144,7 @@ describe('the output of the log', () => {
   })
 
   const logsAndExits = (lines: number) => `
-    import { createLog } from '${join(ROOT, 'src/security/log.ts')}'
+    import { createLog } from '${join(ROOT, 'src/platform/process/log.ts')}'
     import process from 'node:process'
     const log = createLog({ config: { logLevel: 'info' }, process: 'test' })
     for (let line = 0; line < ${lines}; line += 1) log.info({ line, pad: 'x'.repeat(200) }, 'a line')

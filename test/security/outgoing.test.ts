@@ -4,8 +4,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { listedHosts } from '../../src/environment/hosts.ts'
-import { type Outgoing, readJsonFrom, refusalOfUrl, sendOutgoing } from '../../src/security/outgoing.ts'
+import { listedHosts } from '../../src/platform/environment/hosts.ts'
+import { type Outgoing, readJsonFrom, refusalOfUrl, sendOutgoing } from '../../src/platform/process/outgoing.ts'
 
 const rules = (environment: 'testnet' | 'mainnet', ...words: readonly string[]): Outgoing['config'] => {
   const outgoingHosts = listedHosts(words)

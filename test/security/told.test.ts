@@ -6,11 +6,16 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { createClient } from '../../client/src/client.ts'
 import type { ProjectEvent } from '../../client/src/events.ts'
-import { newApiKey } from '../../src/auth/api-key.ts'
-import { addIssuer, removeIssuer } from '../../src/issuers/issuers.ts'
-import { createProject } from '../../src/projects/projects.ts'
-import { addOrigins, addReturnAddresses, setAnonymousLogin, setPasskeyDomain } from '../../src/projects/settings.ts'
-import { createEndpoint } from '../../src/webhooks/create.ts'
+import { createEndpoint } from '../../src/events/webhooks/create.ts'
+import { newApiKey } from '../../src/identity/auth/api-key.ts'
+import { addIssuer, removeIssuer } from '../../src/identity/issuers/issuers.ts'
+import {
+  addOrigins,
+  addReturnAddresses,
+  setAnonymousLogin,
+  setPasskeyDomain,
+} from '../../src/identity/projects/settings.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'

@@ -6,10 +6,10 @@ import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import { walletMac } from '../../src/auth/row-macs.ts'
-import { readRecoveryCode } from '../../src/custody/credentials/recovery-code.ts'
-import { connectVault } from '../../src/custody/remote-vault.ts'
-import type { Credentials, ExportedKeyring, ImportedText, WalletRef } from '../../src/custody/vault.ts'
+import { walletMac } from '../../src/identity/auth/row-macs.ts'
+import { connectVault } from '../../src/vault/client/remote-vault.ts'
+import { readRecoveryCode } from '../../src/vault/rooms/credentials/recovery-code.ts'
+import type { Credentials, ExportedKeyring, ImportedText, WalletRef } from '../../src/vault/rooms/vault.ts'
 import {
   ACTOR,
   codeOf,

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TlsFiles } from '../../src/custody/wire/tls-files.ts'
+import type { TlsFiles } from '../../src/vault/client/tls-files.ts'
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'] as const
 

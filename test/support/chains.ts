@@ -19,7 +19,7 @@ import { type HDAccount, HDKey, hdKeyToAccount } from 'viem/accounts'
 import type { Network } from '../../db/words.ts'
 import { type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
 import { callRpc } from '../../devnet/rpc.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { type TestContractName, testContract } from './contracts.ts'
 
 const POOL_DEADLINE_MS = 10_000

@@ -1,8 +1,8 @@
 import { freePort } from '../../devnet/port.ts'
-import { readConfig } from '../../src/config.ts'
-import { consoleRoutes } from '../../src/console/routes.ts'
-import { listen } from '../../src/http/listen.ts'
 import { createConsoleCtx } from '../../src/main/console-context.ts'
+import { consoleRoutes } from '../../src/operators/console/routes.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { listen } from '../../src/platform/http/listen.ts'
 import type { Service } from './service.ts'
 
 /** The console of a service, in this process. */

@@ -2,7 +2,7 @@
 
 import type { AnyElysia } from 'elysia'
 import type { ApiCtx } from '../../src/api/ctx.ts'
-import { documentOf } from '../../src/openapi/routes.ts'
+import { documentOf } from '../../src/api/openapi/routes.ts'
 
 /** Headers of every HTTP server, and those for browsers: of CORS (Fetch Standard §3.3) and against a guessed type. */
 const UNTOLD =
@@ -70,6 +70,6 @@ export const documentCheck = (ctx: ApiCtx, app: AnyElysia) => {
     const document = documents.get(routes) ?? JSON.parse(JSON.stringify(documentOf(ctx, app)))
     documents.set(routes, document)
     const lack = lackFor(document, seen)
-    if (lack !== null) throw new Error(`${lack}: see src/http/codes.ts.`)
+    if (lack !== null) throw new Error(`${lack}: see src/platform/http/codes.ts.`)
   }
 }

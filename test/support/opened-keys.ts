@@ -6,8 +6,10 @@ import { mnemonicToSeedSync } from '@scure/bip39'
 import { secretFromSeed } from '@scure/sr25519'
 import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
-import { createProjectKeys } from '../../src/custody/root/project-keys.ts'
-import { createRootKeys, openRootKey } from '../../src/custody/root/root-key.ts'
+import type { RowIdentity } from '../../src/platform/sealing/envelope.ts'
+import { deriveKey } from '../../src/platform/sealing/kdf.ts'
+import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
+import { createRootKeys, openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import {
   identityOf,
   openControlKey,
@@ -17,11 +19,9 @@ import {
   openUserKey,
   openWalletKey,
   walletKeyOf,
-} from '../../src/custody/sealing/hierarchy.ts'
-import { stretchPin } from '../../src/custody/sealing/stretch.ts'
-import type { WalletRef } from '../../src/custody/vault.ts'
-import type { RowIdentity } from '../../src/platform/sealing/envelope.ts'
-import { deriveKey } from '../../src/platform/sealing/kdf.ts'
+} from '../../src/vault/rooms/sealing/hierarchy.ts'
+import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
+import type { WalletRef } from '../../src/vault/rooms/vault.ts'
 
 export type NamedSecrets = Readonly<Record<string, Uint8Array>>
 

@@ -12,7 +12,7 @@ import { API_ROLE, CONSOLE_ROLE, VAULT_ROLE, WORKER_ROLE } from '../../db/grants
 import { migrate } from '../../db/migrate.ts'
 import { type PostgresOptions, type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
-import { networkRows } from '../../src/chains/networks.ts'
+import { networkRows } from '../../src/platform/networks.ts'
 
 /** A test's own database, with our tables and nothing else. */
 export type TestDatabase = {

@@ -1,5 +1,5 @@
 import type { Chain, Intent, ReadCall } from '../../src/chains/chain.ts'
-import { mismatchOf } from '../../src/policies/evaluate.ts'
+import { mismatchOf } from '../../src/signing/policies/evaluate.ts'
 
 /** Whether rules allow transactions. */
 export const matches = (...judged: Parameters<typeof mismatchOf>): boolean => mismatchOf(...judged) === null

@@ -10,7 +10,7 @@ import {
   startOver,
 } from '../../devnet/chopsticks.ts'
 import { callRpc } from '../../devnet/rpc.ts'
-import type { SubstrateNetwork } from '../../src/chains/networks.ts'
+import type { SubstrateNetwork } from '../../src/platform/networks.ts'
 
 const INCLUDED_WITHIN_MS = 15_000
 /** The well-known key of a runtime (sp_storage, CODE): `:code`. */

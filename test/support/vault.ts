@@ -1,8 +1,8 @@
-import { readConfig } from '../../src/config.ts'
-import { serveVault } from '../../src/custody/serve-vault.ts'
-import { startChaining } from '../../src/custody/start-chaining.ts'
 import { openVault } from '../../src/main/open-vault.ts'
-import { createLog } from '../../src/security/log.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { createLog } from '../../src/platform/process/log.ts'
+import { serveVault } from '../../src/vault/rooms/serve-vault.ts'
+import { startChaining } from '../../src/vault/rooms/start-chaining.ts'
 import { startProcess } from './process.ts'
 import { programPath } from './programs.ts'
 

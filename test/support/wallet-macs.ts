@@ -5,7 +5,7 @@ import type { Sealer } from '../../src/platform/sealing/sealer.ts'
 
 const BLOCK_BYTES = 64
 
-/** The columns in the order of `walletMac` in src/auth/row-macs.ts. */
+/** The columns in the order of `walletMac` in src/identity/auth/row-macs.ts. */
 const COLUMNS = [
   ...['id', 'project_id', 'network', 'owner_id', 'control_mode', 'type', 'keyring_id'].map(
     (column) => `convert_to(${column}::text, 'UTF8')`,

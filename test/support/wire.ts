@@ -6,8 +6,8 @@
 // Describe; the login does not count), for a node one HTTP request (a batch is one), for the vault one request.
 
 import { createConnection, createServer, type Socket } from 'node:net'
-import { createFrameReader } from '../../src/custody/wire/frames.ts'
-import { isAnswer, isRequest, PROGRESS } from '../../src/custody/wire/protocol.ts'
+import { createFrameReader } from '../../src/vault/client/frames.ts'
+import { isAnswer, isRequest, PROGRESS } from '../../src/vault/client/protocol.ts'
 
 export type Wire = 'db' | 'node' | 'vault'
 

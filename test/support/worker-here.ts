@@ -2,8 +2,8 @@
 // at its start, with signals or without its database is tested with a process, `service.startWorker`.
 
 import { beginQueue, keepWorking } from '../../jobs/queue.ts'
-import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import type { Service } from './service.ts'
 
 export type WorkerCtx = Awaited<ReturnType<typeof createWorkerCtx>>

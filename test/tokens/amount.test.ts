@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { displayAmount } from '../../src/chains/amount.ts'
-import { AppError } from '../../src/errors.ts'
-import { parseDisplayAmount, parseMovedAmount } from '../../src/tokens/amount.ts'
+import { parseDisplayAmount, parseMovedAmount } from '../../src/assets/tokens/amount.ts'
+import { displayAmount } from '../../src/platform/amount.ts'
+import { AppError } from '../../src/platform/errors.ts'
 
 const UINT256_END = 2n ** 256n
 const of = (decimals: number, end = UINT256_END) => ({ field: 'amount', decimals, end })

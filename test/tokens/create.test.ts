@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { parseAbi } from 'viem'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { shared } from '../support/shared.ts'
 import { network, SECRET, startTokenWorld, type TokenWorld } from './world.ts'

@@ -4,9 +4,9 @@ import schema from '@uniswap/token-lists/src/tokenlist.schema.json'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { getAddress } from 'viem'
+import { parseTokenListFile } from '../../src/assets/tokens/lists.ts'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
-import { networkRows } from '../../src/chains/networks.ts'
-import { parseTokenListFile } from '../../src/tokens/lists.ts'
+import { networkRows } from '../../src/platform/networks.ts'
 
 const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
 const TOKEN = { chainId: 1, address: USDC, name: 'USD Coin', symbol: 'USDC', decimals: 6 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { Value } from '@sinclair/typebox/value'
 import fc from 'fast-check'
-import { displayAmount } from '../../src/chains/amount.ts'
-import { EVM_NETWORKS, NETWORKS, networkRows } from '../../src/chains/networks.ts'
+import { displayAmount } from '../../src/platform/amount.ts'
+import { nameUuid } from '../../src/platform/name-uuid.ts'
+import { EVM_NETWORKS, NETWORKS, networkRows } from '../../src/platform/networks.ts'
+import { nativeToken, tokenOf } from '../../src/signing/token.ts'
 import { Token } from '../../src/signing/token-schema.ts'
-import { nameUuid } from '../../src/tokens/name-uuid.ts'
-import { nativeToken, tokenOf } from '../../src/tokens/token.ts'
 
 const DNS = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
 const rows = networkRows({ environment: 'mainnet', devnet: false })

@@ -1,9 +1,9 @@
 // A collector that is away, slow or refuses: requests do not notice, the queue is bounded, and what is lost is counted.
 
 import { afterEach, expect, test } from 'bun:test'
-import { createLog } from '../../src/security/log.ts'
-import { createExporter, type Exporter } from '../../src/tracing/exporter.ts'
-import { newSpanId, newTraceId } from '../../src/tracing/trace-context.ts'
+import { createLog } from '../../src/platform/process/log.ts'
+import { createExporter, type Exporter } from '../../src/platform/tracing/exporter.ts'
+import { newSpanId, newTraceId } from '../../src/platform/tracing/trace-context.ts'
 import { startCollector } from '../support/collector.ts'
 
 const QUEUE_MAX = 2_048

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/platform/config.ts'
 
 const VARIABLES = { ENVIRONMENT: 'testnet', DATABASE_URL: 'postgres://localhost/test' }
 const ENDPOINT = 'OTEL_EXPORTER_OTLP_ENDPOINT'

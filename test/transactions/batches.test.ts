@@ -1,11 +1,11 @@
 // Many transactions at once: requests of the tracker and the reconciler to a node are limited in size and number.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { startRound } from '../../src/blocks/round.ts'
 import { RPC_BATCH_LIMIT } from '../../src/chains/node/rpc.ts'
-import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
-import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
-import { startRound } from '../../src/transactions/round.ts'
-import { trackStep } from '../../src/transactions/track.ts'
+import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
+import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
+import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Stepped, startStepped } from './stepped.ts'

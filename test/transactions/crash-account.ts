@@ -1,7 +1,7 @@
 // The check after a crash: compares the chain with our tables and reports every difference.
 
 import type { Sql } from 'postgres'
-import { verifyServiceRows } from '../../src/audit/verify-service-rows.ts'
+import { verifyServiceRows } from '../../src/operators/audit/verify-service-rows.ts'
 import { eventTroubles, noteStatuses } from '../events/troubles.ts'
 import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 

@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeDeployData, encodeFunctionData, getContractAddress, type Hex } from 'viem'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { testContract } from '../support/contracts.ts'
 import { type Gate, startGate } from '../support/gate.ts'

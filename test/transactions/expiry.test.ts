@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { cancelTransaction } from '../../src/transactions/waiting.ts'
+import { cancelTransaction } from '../../src/signing/transactions/waiting.ts'
 import { type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n

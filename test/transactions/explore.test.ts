@@ -5,7 +5,7 @@
 // broken on purpose are detected.
 
 import { describe, expect, test } from 'bun:test'
-import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/transactions/transition.ts'
+import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/signing/transactions/transition.ts'
 import { explore } from '../support/explore.ts'
 import { isLong } from '../support/long.ts'
 import { foldsOf } from './fold.ts'

@@ -25,7 +25,7 @@
 //
 // explore.test.ts folds every state of the plain model and checks that this model reaches it.
 
-import type { TransactionEvent, TransactionState } from '../../src/transactions/transition.ts'
+import type { TransactionEvent, TransactionState } from '../../src/signing/transactions/transition.ts'
 import { Broken, type Model, type Move } from '../support/explore.ts'
 import {
   brokenOutcome,

@@ -2,7 +2,7 @@
 // the end is given up.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n

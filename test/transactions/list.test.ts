@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { network, type OperatorWorld, startOperatorWorld } from '../cli/operator-world.ts'
 import type { Answer, Service } from '../support/service.ts'
 

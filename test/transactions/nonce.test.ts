@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { AppError } from '../../src/errors.ts'
-import { chooseNonce, nextNonce } from '../../src/transactions/nonce.ts'
+import { AppError } from '../../src/platform/errors.ts'
+import { chooseNonce, nextNonce } from '../../src/signing/transactions/nonce.ts'
 
 /** Possible facts about a signer. No nonce below the mined count is held, because the chain has used it. */
 const facts = fc

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, type Hex, pad, parseAbi, toHex } from 'viem'
 import { listAbis } from '../../db/queries/abis.ts'
-import { addAbi, removeAbi } from '../../src/abis/added.ts'
+import { addAbi, removeAbi } from '../../src/assets/abis/added.ts'
 import { startFakeNode, withoutIdentity } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'

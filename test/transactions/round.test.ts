@@ -2,11 +2,11 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'
-import { settleDoubtfulContracts } from '../../src/activity/settle-doubtful-contracts.ts'
+import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtful-contracts.ts'
+import { type Round, startRound } from '../../src/blocks/round.ts'
 import type { Chain } from '../../src/chains/chain.ts'
-import { refreshSignerStates } from '../../src/transactions/after-block.ts'
-import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
-import { type Round, startRound } from '../../src/transactions/round.ts'
+import { refreshSignerStates } from '../../src/signing/transactions/after-block.ts'
+import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { startChain } from '../support/chains.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 

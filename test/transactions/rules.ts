@@ -9,7 +9,7 @@ import {
   type TransactionEvent,
   type TransactionState,
   transition,
-} from '../../src/transactions/transition.ts'
+} from '../../src/signing/transactions/transition.ts'
 import { Broken } from '../support/explore.ts'
 
 /** Two rungs and the cancel. */

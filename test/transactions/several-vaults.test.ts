@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { keyFile } from '../custody/support.ts'
 import { startApiProcess } from '../support/api.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -16,7 +16,7 @@ import { startWorkerHere } from '../support/worker-here.ts'
 const network = 'Ethereum'
 const PIN = '493817'
 const PAYEE = fundedAccount(5).address
-/** Longer than an API takes a silent vault for living (src/custody/wire/line.ts), on a slow machine. */
+/** Longer than an API takes a silent vault for living (src/vault/client/line.ts), on a slow machine. */
 const PATIENCE_MS = 20_000
 /** An API tries ten times a second to connect. */
 const FOUND_WITHIN_MS = 5_000

@@ -19,8 +19,8 @@ import {
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { ContractWallets } from '../../src/chains/contract-wallets.ts'
-import { freeze, unfreeze } from '../../src/freezes/freeze.ts'
-import { createProject } from '../../src/projects/projects.ts'
+import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

@@ -6,7 +6,7 @@
 //
 // This model grows fast; folded-world.ts goes further, and is compared with this one.
 
-import { holdsNonce, type TransactionEvent, type TransactionState } from '../../src/transactions/transition.ts'
+import { holdsNonce, type TransactionEvent, type TransactionState } from '../../src/signing/transactions/transition.ts'
 import { Broken, type Model, type Move } from '../support/explore.ts'
 import {
   attemptsOf,

@@ -3,8 +3,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Hex, parseTransaction, serializeTransaction, type TransactionSerializedEIP1559 } from 'viem'
-import { recordObservation } from '../../src/transactions/record-observation.ts'
-import { type TransactionState, transition } from '../../src/transactions/transition.ts'
+import { recordObservation } from '../../src/signing/transactions/record-observation.ts'
+import { type TransactionState, transition } from '../../src/signing/transactions/transition.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 import { FIRST_STATE } from './rules.ts'
 

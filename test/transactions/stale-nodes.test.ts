@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { toHex } from 'viem'
-import { trackStep } from '../../src/transactions/track.ts'
+import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'

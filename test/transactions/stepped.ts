@@ -2,12 +2,12 @@
 
 import postgres from 'postgres'
 import type { Network } from '../../db/words.ts'
-import { readConfig } from '../../src/config.ts'
+import { startRound } from '../../src/blocks/round.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
-import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
-import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
-import { startRound } from '../../src/transactions/round.ts'
-import { trackStep } from '../../src/transactions/track.ts'
+import { readConfig } from '../../src/platform/config.ts'
+import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
+import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
+import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Hex, hashTypedData, verifyTypedData } from 'viem'
-import { freeze, unfreeze } from '../../src/freezes/freeze.ts'
+import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { mail, permit, typesOf } from './data.ts'

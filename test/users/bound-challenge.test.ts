@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'
-import { createProject } from '../../src/projects/projects.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 

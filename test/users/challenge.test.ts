@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import { openMail } from '../../src/mail/queue.ts'
-import { createProject } from '../../src/projects/projects.ts'
-import { revokeSessions } from '../../src/users/end-sessions.ts'
+import { openMail } from '../../src/identity/mail/queue.ts'
+import { revokeSessions } from '../../src/identity/users/end-sessions.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 

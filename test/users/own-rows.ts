@@ -1,7 +1,7 @@
 // Rows that a test has edited by hand get the MAC that the service would have given them.
 
 import type { ISql, Sql } from 'postgres'
-import { projectMac, sessionMac, userMac } from '../../src/auth/row-macs.ts'
+import { projectMac, sessionMac, userMac } from '../../src/identity/auth/row-macs.ts'
 import type { Service } from '../support/service.ts'
 
 /** Sessions that have not ended. */

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { endOwnSessions } from '../../src/users/end-sessions.ts'
-import { removeAllPasskeys } from '../../src/users/passkeys.ts'
+import { endOwnSessions } from '../../src/identity/users/end-sessions.ts'
+import { removeAllPasskeys } from '../../src/identity/users/passkeys.ts'
 import { startApiProcess } from '../support/api.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { startService } from '../support/service.ts'

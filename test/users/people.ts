@@ -1,7 +1,7 @@
 // Users over HTTP: they log in and use their sessions. Their mails are in the devnet's mailbox.
 
 import { projectOf } from '../../db/queries/projects.ts'
-import type { Visitor } from '../../src/auth/plugin.ts'
+import type { Visitor } from '../../src/identity/auth/plugin.ts'
 import type { Answer, Service } from '../support/service.ts'
 import { createAuthenticator } from './authenticator.ts'
 

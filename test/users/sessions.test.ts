@@ -4,9 +4,9 @@ import { describe, expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { cleanLoginsTask } from '../../jobs/tasks/clean.ts'
-import { readConfig } from '../../src/config.ts'
+import { loginAnonymously, refreshToken } from '../../src/identity/users/session.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
-import { loginAnonymously, refreshToken } from '../../src/users/session.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { sealSessions } from './own-rows.ts'
@@ -83,7 +83,7 @@ describe('an access token', () => {
 
   test('of another project is refused', async () => {
     const { access_token: token } = await loggedIn()
-    const { createProject } = await import('../../src/projects/projects.ts')
+    const { createProject } = await import('../../src/operators/projects.ts')
     const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const answer = await service.call('/wallets?network=Ethereum', {
       headers: { ...bearer(token), 'x-walletkit-project-id': other.projectId },

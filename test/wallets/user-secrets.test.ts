@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { createProject } from '../../src/projects/projects.ts'
-import { startFinishingSecretChanges } from '../../src/users/secret-changes.ts'
+import { startFinishingSecretChanges } from '../../src/identity/users/secret-changes.ts'
+import { createProject } from '../../src/operators/projects.ts'
 import { startApiProcess } from '../support/api.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'

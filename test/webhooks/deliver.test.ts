@@ -9,14 +9,20 @@ import { addJob } from '../../db/jobs.ts'
 import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../db/words.ts'
-import { readConfig } from '../../src/config.ts'
+import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/events/webhooks/change.ts'
+import { createCouriers } from '../../src/events/webhooks/couriers.ts'
+import { createEndpoint } from '../../src/events/webhooks/create.ts'
+import {
+  type Leased,
+  numberNews,
+  recordAndLease,
+  recordOutcomes,
+  sendLeased,
+} from '../../src/events/webhooks/deliver.ts'
+import { listDeliveries } from '../../src/events/webhooks/list.ts'
+import { replay, sendTest } from '../../src/events/webhooks/replay.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
-import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/webhooks/change.ts'
-import { createCouriers } from '../../src/webhooks/couriers.ts'
-import { createEndpoint } from '../../src/webhooks/create.ts'
-import { type Leased, numberNews, recordAndLease, recordOutcomes, sendLeased } from '../../src/webhooks/deliver.ts'
-import { listDeliveries } from '../../src/webhooks/list.ts'
-import { replay, sendTest } from '../../src/webhooks/replay.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx, type WorkerHere } from '../support/worker-here.ts'
 import { type Receiver, startReceiver } from './receiver.ts'

@@ -1,7 +1,7 @@
 // The header Retry-After, by the examples of RFC 9110.
 
 import { describe, expect, test } from 'bun:test'
-import { retryAfterSeconds } from '../../src/webhooks/retry-after.ts'
+import { retryAfterSeconds } from '../../src/events/webhooks/retry-after.ts'
 
 const at = (text: string) => new Date(text)
 

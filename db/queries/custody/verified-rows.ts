@@ -1,5 +1,5 @@
 // What `audit verify` compares: the audit and the rows of custody, each read once, whole, as they were at one moment. The comparison is
-// made in memory (src/custody/contradictions.ts): a statement for each defect would tell a dishonest database what to hide.
+// made in memory (src/vault/rooms/contradictions.ts): a statement for each defect would tell a dishonest database what to hide.
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../client.ts'

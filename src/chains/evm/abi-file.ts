@@ -1,7 +1,7 @@
 // Parses a JSON ABI from a file: the array itself, or a compiler's artifact with the array in `abi` (Hardhat, Foundry,
 // Truffle). The file is untrusted: anything that could not be decoded or shown later is refused, with the place in the error.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { AbiFiles, AbiInput, DeclaredAbiItem } from '../chain.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
 import { layoutOf, selectorOf, signatureOf } from './abi-types.ts'

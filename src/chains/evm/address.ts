@@ -2,7 +2,7 @@
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { getContractAddress } from 'viem'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import { hexText } from '../node/wire.ts'
 
 /** Token transfers repeat the same addresses, and each checksum costs some microseconds. */

@@ -6,9 +6,9 @@
 // State is read by block hash (EIP-1898), so that a reorganisation in between does not look like a difference.
 
 import { encodeFunctionData, parseAbi } from 'viem'
+import { GWEI } from '../../platform/networks/network.ts'
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
 import type { BlockMovements, Hex, Movement } from '../chain.ts'
-import { GWEI } from '../networks/network.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import {
   bytes,

@@ -3,7 +3,7 @@
 // before it accepts may answer with the words of a contract, which say nothing about the pool.
 
 import { REFUSALS, type Refusal } from '../../../db/words.ts'
-import { unreachable } from '../../errors.ts'
+import { unreachable } from '../../platform/errors.ts'
 import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'

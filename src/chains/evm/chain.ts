@@ -1,7 +1,7 @@
 // Creates the Chain of an EVM network with its nodes, from the operations in the files of this folder.
 
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Chain, ChainMemory, EvmUnsigned, Opinion, Unsigned } from '../chain.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import { deliver } from '../node/deliver.ts'
 import { createMonotonicHead } from '../node/monotonic-head.ts'
 import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'

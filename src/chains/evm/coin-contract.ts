@@ -4,7 +4,7 @@
 //                     traces its events count, in place of the value that the sender gave to the contract.
 //   movesIn 'events'  (Celo) the coin moves without a value, so its events count, always.
 
-import type { EvmNetworkRow } from '../networks.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import { asCoinLog, transfersOf } from './logs.ts'
 import type { RawLog } from './simulate.ts'
 import type { CoinMove } from './traces.ts'

@@ -2,7 +2,7 @@
 // the declarations that the operator bound to the called contract decide, then those of its standard. If neither has the name, all
 // added declarations count, for any contract.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { AbiItem, AddedAbiItem, CompiledFunction, DeclaredCalls, Facts, Hex } from '../chain.ts'
 import { question } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'

@@ -6,8 +6,8 @@
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
-import type { Payload } from '../../custody/payload.ts'
-import { unreachable } from '../../errors.ts'
+import { unreachable } from '../../platform/errors.ts'
+import type { Payload } from '../../vault/language/payload.ts'
 import type { AccessList, EvmUnsigned, Hex, Signed } from '../chain.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum } from './address.ts'

@@ -1,6 +1,6 @@
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { EvmUnsigned, Intent, Unsigned } from '../chain.ts'
 import type { Excess, FeeRules } from '../fee-rules.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { isWithinCap, marketFees } from './fees.ts'

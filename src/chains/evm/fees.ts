@@ -1,11 +1,11 @@
 // The EIP-1559 fees of one transaction: the caller's if given, otherwise the market's (market.ts). The fee cap allows the
 // base fee to double (six full blocks in a row) and stays within the ceiling.
 
-import { AppError } from '../../errors.ts'
-import { higher, lower } from '../amount.ts'
+import { higher, lower } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
+import { gweiOf } from '../../platform/networks/network.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Intent } from '../chain.ts'
-import { gweiOf } from '../networks/network.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import type { FeeMarket } from './market.ts'
 import { assertFees, type Fees } from './unsigned.ts'
 

@@ -4,8 +4,8 @@
 // base fee rises. The tip is always paid in full, so it rises by less.
 // A fee that the caller fixed may stay too low for ever, so the cancel's fees then also follow the market.
 
-import { AppError } from '../../errors.ts'
-import { higher, lower } from '../amount.ts'
+import { higher, lower } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { EvmUnsigned, Intent, Ladder, LadderRequest, Offer } from '../chain.ts'
 import { intrinsicGas } from './intrinsic.ts'
 import { assertFees } from './unsigned.ts'

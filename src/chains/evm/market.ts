@@ -8,11 +8,11 @@
 //   never above a tenth of the ceiling, which bounds what a lying node can cost.
 // - If these fees are too low, nothing is lost: the fee ladder raises them.
 
-import { AppError } from '../../errors.ts'
-import { higher, lower } from '../amount.ts'
+import { higher, lower } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
+import { gweiOf } from '../../platform/networks/network.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Intent } from '../chain.ts'
-import { gweiOf } from '../networks/network.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
 import { isRecord, list, listOf, nullable, quantity, record, toQuantity } from '../node/wire.ts'
 

@@ -14,7 +14,7 @@ import {
   parseAbi,
   recoverAddress,
 } from 'viem'
-import type { TypedData } from '../../custody/payload.ts'
+import type { TypedData } from '../../vault/language/payload.ts'
 import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'

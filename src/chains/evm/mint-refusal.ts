@@ -1,6 +1,6 @@
 // Why a collection does not mint for a wallet. The error code says what would help: a permission, a payment, or nothing.
 
-import { AppError, type ErrorCode } from '../../errors.ts'
+import { AppError, type ErrorCode } from '../../platform/errors.ts'
 import { isKnown, type Pattern } from './node-errors.ts'
 import { informativeness } from './reverts.ts'
 

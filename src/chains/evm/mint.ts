@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { encodeFunctionData, keccak256, parseAbiItem, stringToHex } from 'viem'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { BatchMintRequest, Hex, Intent, MintRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'
 import { bytes, hexText } from '../node/wire.ts'

@@ -3,9 +3,9 @@
 // not open URLs of strangers, so such a name has no address here.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Names } from '../chain.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'

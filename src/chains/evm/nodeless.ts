@@ -1,8 +1,8 @@
 // The parts of an EVM network that need no node: addresses, and messages of keys.
 
 import { randomBytes } from 'node:crypto'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { NodelessChain } from '../chain.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import { ABI_FILE_BYTES_MAX, parseAbiFile } from './abi-file.ts'
 import { addressOf, parseAddress } from './address.ts'
 import { isSignedByKey, keyMessage, keyTypedData } from './messages.ts'

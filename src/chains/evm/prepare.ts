@@ -3,11 +3,11 @@
 // here, by the balance from the same batch.
 
 import { formatUnits } from 'viem'
-import { AppError } from '../../errors.ts'
-import { lower } from '../amount.ts'
+import { lower } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { EvmUnsigned, FillOptions, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { ContractWallet } from '../contract-wallets.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import { type Answer, type Question, question } from '../node/rpc.ts'
 import { bytes, quantity, record } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'

@@ -3,8 +3,8 @@
 // On a node without eth_simulateV1 each element runs alone on the newest block: eth_call shows whether it succeeds, and
 // debug_traceCall, if the node has it, the movements. An error then says that the elements before it were ignored.
 
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import { type AddressFacts, asStandard, type Facts, type Intent, type Movement, type Preview } from '../chain.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import { NodeUnavailable, question } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { checksum } from './address.ts'

@@ -1,6 +1,6 @@
 // What to sign, with the signature in the form that contracts accept: r ‖ s ‖ v.
 
-import type { Payload } from '../../custody/payload.ts'
+import type { Payload } from '../../vault/language/payload.ts'
 import type { Hex } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { hexText } from '../node/wire.ts'

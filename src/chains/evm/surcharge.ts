@@ -7,9 +7,9 @@
 // So the fees for two amounts of gas give that for any other, and one batch can ask before the gas limit is known.
 
 import { encodeFunctionData, parseAbi } from 'viem'
-import { higher } from '../amount.ts'
+import { higher } from '../../platform/amount.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Intent } from '../chain.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import type { Answer, Question, Rpc } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import { readQuestion, wordIn } from './call.ts'

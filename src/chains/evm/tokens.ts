@@ -8,7 +8,7 @@
 // transaction before (docs/decisions/0025-several-transfers-by-a-key.md).
 
 import { encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex, Intent, MintTokenRequest, TokenRequest, Tokens, Transfer, TransfersRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'
 import { bytes, hexText } from '../node/wire.ts'

@@ -1,10 +1,10 @@
 // Makes unsigned transactions from intents, without a node. What every pool would refuse by its form is refused here: recorded,
 // it would hold its nonce until it is given up.
 
-import { AppError } from '../../errors.ts'
-import { higher } from '../amount.ts'
+import { higher } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { EvmUnsigned, Intent, Offer } from '../chain.ts'
-import type { EvmNetworkRow } from '../networks.ts'
 import { serializeUnsigned } from './encode.ts'
 import { leastGas } from './intrinsic.ts'
 

@@ -11,7 +11,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network, NodeTrouble } from '../../../db/words.ts'
-import type { Watch } from '../networks/network.ts'
+import type { Watch } from '../../platform/networks/network.ts'
 import type { AroundCall, NodeState, Nodes, NodeView, Opinion } from '../nodes.ts'
 import { createLag } from './lag.ts'
 import { createMember, type Member, type NodeFamily } from './member.ts'

@@ -1,5 +1,5 @@
 import type { NodeTrouble } from '../../../db/words.ts'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 
 /** The node cannot be reached, its answer cannot be read, it refused a question, or it belongs to another chain. */
 export class NodeUnavailable extends AppError {

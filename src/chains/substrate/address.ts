@@ -3,9 +3,9 @@
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base58 } from '@scure/base'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { fromHex, toHex } from './scale.ts'
 
 type Prefixed = Pick<SubstrateNetworkRow, 'network' | 'ss58Prefix'>

@@ -3,9 +3,9 @@
 // - `input` alone: a SCALE-encoded call, used as it is;
 // - `to` and `input`, on a network with programs: Gear.send_message.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Intent } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { treeOf } from './decode.ts'
 import { encodeCall } from './encode-call.ts'
 import { isMessage as isMessageTo, messageCall } from './gear.ts'

@@ -1,9 +1,9 @@
 // The text form of assets and collections, used in tables and on the wire where other networks use a contract's address. Ids of
 // several pallets overlap, so a prefix names the pallet. Plain digits are collections of the pallet that this service mints in.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { actorId, LIKE_EVM, LIKE_PROGRAM, parseAddress } from './address.ts'
 import type { CodecValue } from './events.ts'
 import type { Runtime } from './runtime.ts'

@@ -1,7 +1,7 @@
 // Decodes calls by the runtime's metadata: the pallet, the name and the arguments, with nested calls. In the shown form an
 // address is SS58, an integer is a decimal string, a variant with content is `{ Name: … }`, one without content is its name.
 
-import { unreachable } from '../../errors.ts'
+import { unreachable } from '../../platform/errors.ts'
 import type { DecodedCall, Hex } from '../chain.ts'
 import type { Runtime } from './runtime.ts'
 import { callType, type Field, fieldOf, itemsOf, type Value, valueAs } from './values.ts'

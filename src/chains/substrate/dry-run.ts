@@ -5,7 +5,7 @@
 // call. A mark after each call separates their events: a remark of random bytes, whose hash the runtime emits.
 
 import { randomBytes } from 'node:crypto'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'

@@ -1,7 +1,7 @@
 // Encodes calls that this service makes itself. The codec encodes them, and it relies on the names of types in the metadata,
 // which may be forged. So the bytes are decoded again by the structure of the types, and must give the intended call.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
 import { treeOf } from './decode.ts'
 import type { Runtime } from './runtime.ts'

@@ -1,9 +1,9 @@
 // The era of an extrinsic: how many blocks it stays valid. The network's file gives the time in seconds. Block times differ
 // between networks (2 to 12 seconds), so they are measured on the newest final blocks from time to time.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { BlockRef } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { hashQuestion } from './blocks.ts'
 import { constantOf, type Runtime } from './runtime.ts'

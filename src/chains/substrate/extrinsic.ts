@@ -1,7 +1,7 @@
 // Encodes extrinsics of version 4: the bytes to sign, and the signed extrinsic. It does not use the codec, because the codec
 // chooses types by the names in the metadata, and a node may give forged metadata.
 
-import type { Payload } from '../../custody/payload.ts'
+import type { Payload } from '../../vault/language/payload.ts'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
 import { publicKeyOf } from './address.ts'
 import { blake2Hash, compact, fixedWidth, fromHex, toHex } from './scale.ts'

@@ -2,9 +2,9 @@
 // Assets (pallet_asset_tx_payment), or by an XCM Location (pallet_asset_conversion_tx_payment). We encode the bytes and check
 // that they decode to the same asset by the types in the metadata.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { notProvided } from '../provided.ts'
 import { type AssetId, contractIdOf, isAsset } from './contracts.ts'
 import { palletOf, type Runtime } from './runtime.ts'

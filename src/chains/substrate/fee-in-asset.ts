@@ -3,7 +3,7 @@
 // (pallet_assets, BalanceToAssetBalance).
 
 import { isDeepStrictEqual } from 'node:util'
-import { displayAmount } from '../amount.ts'
+import { displayAmount } from '../../platform/amount.ts'
 import type { Hex, PreparedFeeAsset, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'

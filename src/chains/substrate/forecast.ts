@@ -2,8 +2,8 @@
 // NFTs) whether the signer has enough and what would move. The result says that other calls, freezes, locks of single pallets
 // and hooks of programs are not simulated.
 
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Movement } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountQuestion, existentialDeposit } from './account.ts'
 import { assetContract, collectionContract, NFT_MAPS, type NftPallet } from './contracts.ts'
 import { type CallTree, readTree } from './decode.ts'

@@ -1,7 +1,7 @@
 // Messages to programs (gear): estimates their gas, simulates them on the node, and reads how a sent message ended.
 // RPC methods: gear-tech/gear, vara/pallets/gear/rpc/src/lib.rs and protocol/core/src/rpc.rs.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type RpcError } from '../node/rpc.ts'
 import { bytes, isRecord, MalformedAnswer, record } from '../node/wire.ts'

@@ -2,7 +2,7 @@
 // the minter numbers items. Their metadata is a text, here a URI. If another transaction takes a number first, the whole batch
 // fails on chain.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type {
   BatchMintRequest,
   CollectionRequest,

@@ -1,7 +1,7 @@
 // Connects to the nodes of a Substrate network, and holds what the verbs of this folder share.
 
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { ChainMemory } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { createNodePool, type NodePool, type NodesInput } from '../node/pool.ts'
 import { NodeUnavailable, question } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'

@@ -1,8 +1,8 @@
 // The verbs of a Substrate network that need no node.
 
 import { randomBytes } from 'node:crypto'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { NodelessChain } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountAddress, addressOf, isLikeSs58, parseAddress } from './address.ts'
 import { isContractId, isShownId, parseContract, parseFeeAsset } from './contracts.ts'
 import { isSignedByKey, keyMessage } from './messages.ts'

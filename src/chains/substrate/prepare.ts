@@ -1,10 +1,10 @@
 // Turns an intent into an unsigned extrinsic. It is mortal, and its era begins at the newest final block. `prepare` also checks
 // that it can be paid, and that no account would fall below the existential deposit.
 
-import { AppError } from '../../errors.ts'
-import { displayAmount } from '../amount.ts'
+import { displayAmount } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { notProvided } from '../provided.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'

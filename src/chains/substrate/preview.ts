@@ -1,7 +1,7 @@
 // Previews a bundle of intents. A runtime with DryRunApi simulates them and gives events and errors. On other runtimes the
 // result is a forecast from the calls and the state, which says what was not simulated; messages are simulated on the program.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex, Intent, Movement, Preview } from '../chain.ts'
 import { weightTooGreat } from './block-weights.ts'
 import { type FinalState, readFinalState } from './blocks.ts'

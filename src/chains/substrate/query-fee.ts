@@ -1,7 +1,7 @@
 // Asks the runtime for the fee of an extrinsic. The runtime decodes the whole extrinsic for that. So it also finds errors that
 // the types in the metadata do not show: a list that is too long, or a share above 100 %.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'

@@ -5,7 +5,7 @@
 
 import { expandMetadata, Metadata, TypeRegistry } from '@polkadot/types'
 import type { Network, NodeTrouble } from '../../../db/words.ts'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'

@@ -5,9 +5,9 @@
 // The metadata must be trusted as for every extrinsic (trust.ts). The dapp chose whether the signature covers the hash of the
 // metadata: mode 1 must cover the hash of the metadata that is used here, and mode 0 needs the operator's pin.
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, SignerPayload, SignerPayloads, SubstrateUnsigned, Unsigned } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { accountAddress } from './address.ts'
 import { type FinalState, hashQuestion } from './blocks.ts'

@@ -3,7 +3,7 @@
 // fails on the chain.
 
 import { randomBytes } from 'node:crypto'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type {
   Hex,
   Intent,

@@ -15,9 +15,9 @@
 // without it nothing is signed. So a node that lies about this can only stop us from signing.
 
 import { merkleizeMetadata } from '@polkadot-api/merkleize-metadata'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, SubstrateUnsigned } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { assemble } from './extrinsic.ts'

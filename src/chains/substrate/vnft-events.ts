@@ -3,8 +3,8 @@
 //
 // A program may emit any event, as a contract may emit any Transfer on an EVM network. It only affects that program's tokens.
 
+import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Movement } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
 import { bytes, hash, isRecord } from '../node/wire.ts'
 import { programAddress } from './address.ts'
 import type { CodecValue } from './events.ts'

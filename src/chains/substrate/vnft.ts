@@ -1,7 +1,7 @@
 // VNFT programs (Vara's standard for NFTs). The items are those of service Vnft in the IDL of the extended VNFT
 // (wiki.vara.network, Standards, VNFT; gear-foundation/standards, extended-vnft).
 
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex, Intent, MintRequest, TransferNftRequest } from '../chain.ts'
 import { actorId, programAddress } from './address.ts'
 import { readFinalState } from './blocks.ts'

@@ -10,7 +10,7 @@
 // data        whose bound fields were edited, does not open. The error says the kind of failure and nothing of the content.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../errors.ts'
 import { type BoundFields, encodeFields, moved, textsOf } from './bytes.ts'
 
 const VERSION = 1

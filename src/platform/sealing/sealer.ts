@@ -7,11 +7,11 @@
 
 //
 // While one of them is changed, a process has two: its own, which seals and makes MACs, and another one, whose seals and MACs it
-// also accepts. When the database says that a key was retired (src/keys/rotate.ts), it accepts that key no more.
+// also accepts. When the database says that a key was retired (src/operators/keys/rotate.ts), it accepts that key no more.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../../../db/words.ts'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../errors.ts'
 import { encodeFields, HeldKeys } from './bytes.ts'
 import { EnvelopeError, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { privateKeyToAccount } from 'viem/accounts'
 import { addressOf, checksum, createdAddress, parseAddress } from '../../../src/chains/evm/address.ts'
-import { AppError } from '../../../src/errors.ts'
+import { AppError } from '../../../src/platform/errors.ts'
 
 /** EIP-55, "Test Cases". */
 const EIP_55 = [

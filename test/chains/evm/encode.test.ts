@@ -10,7 +10,7 @@ import {
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { EvmUnsigned, Hex } from '../../../src/chains/chain.ts'
 import { assemble, disassemble, payloadOf, serializeUnsigned } from '../../../src/chains/evm/encode.ts'
-import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 
 const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const PRIVATE_KEY: Hex = `0x${'46'.repeat(32)}`

@@ -3,7 +3,7 @@ import { encodeFunctionData, getAddress, getContractAddress, type Hex, parseAbi,
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { EvmUnsigned, Intent, Prepared, Unsigned } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
+import { type EvmNetworkRow, evmNetworkRow } from '../../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
 import { afterTests, shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'

@@ -12,7 +12,7 @@ import {
 } from 'viem'
 import type { Hex, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
-import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
 import { shared } from '../../support/shared.ts'
 import { startFakeNode, withoutIdentity } from './fake-node.ts'

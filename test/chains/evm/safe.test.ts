@@ -1,4 +1,4 @@
-import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 // Contract wallets without a chain: their addresses and their call data.
 
 import { describe, expect, test } from 'bun:test'
@@ -40,7 +40,7 @@ import { callsOf, executed, execution, executionData, multiSendData } from '../.
 import { contractMessage } from '../../../src/chains/evm/safe/message.ts'
 import { contractWalletOf, PROXY_INIT_CODE_HASH, SAFE_ADDRESSES } from '../../../src/chains/evm/safe/settings.ts'
 import { PROXY_CODE, SLOTS } from '../../../src/chains/evm/safe/storage.ts'
-import { EVM_NETWORKS, evmNetworkRow } from '../../../src/chains/networks.ts'
+import { EVM_NETWORKS, evmNetworkRow } from '../../../src/platform/networks.ts'
 import { signedBy } from './signing.ts'
 
 const account = privateKeyToAccount(keccak256(stringToHex('owner of a Safe')))

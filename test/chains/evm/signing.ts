@@ -1,6 +1,6 @@
 import type { PrivateKeyAccount } from 'viem/accounts'
 import type { Signable } from '../../../src/chains/contract-wallets.ts'
-import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 
 type Signer = Pick<PrivateKeyAccount, 'sign'>
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { assertRelayed, chooseFees } from '../../../src/chains/evm/fees.ts'
-import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../../src/platform/networks.ts'
 import { createMemory } from './memory.ts'
 
 const GWEI = 1_000_000_000n

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { encodeAddress as encodedByPolkadot } from '@polkadot/util-crypto/address'
 import { base58Decode, base58Encode } from '@polkadot/util-crypto/base58'
-import { SUBSTRATE_NETWORKS, type SubstrateNetwork, substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { encodeAddress, publicKeyOf } from '../../../src/chains/substrate/address.ts'
 import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
-import { AppError } from '../../../src/errors.ts'
+import { AppError } from '../../../src/platform/errors.ts'
+import { SUBSTRATE_NETWORKS, type SubstrateNetwork, substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { bytesOf } from '../../custody/support.ts'
 import { SS58 } from '../../custody/vectors.ts'
 

@@ -2,8 +2,8 @@
 // 1000 on. Older nodes give the reason in the message, newer ones in the data.
 
 import { afterAll, expect, test } from 'bun:test'
-import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 

@@ -2,15 +2,15 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Hex, ReadCall } from '../../../src/chains/chain.ts'
-import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { decodedCall, isExactCall, readTree, treeOf } from '../../../src/chains/substrate/decode.ts'
 import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { readCall } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { fieldOf, itemsOf } from '../../../src/chains/substrate/values.ts'
-import type { ArgumentRule, CheckedTransaction } from '../../../src/policies/evaluate.ts'
-import { checkRules } from '../../../src/policies/rules.ts'
+import { substrateNetworkRow } from '../../../src/platform/networks.ts'
+import type { ArgumentRule, CheckedTransaction } from '../../../src/signing/policies/evaluate.ts'
+import { checkRules } from '../../../src/signing/policies/rules.ts'
 import { matches } from '../../support/rules.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 

@@ -3,11 +3,11 @@
 import { expect } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chain, Intent } from '../../../src/chains/chain.ts'
-import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { provided } from '../../../src/chains/provided.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
-import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
-import { AppError } from '../../../src/errors.ts'
+import { AppError } from '../../../src/platform/errors.ts'
+import { substrateNetworkRow } from '../../../src/platform/networks.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { devAccount } from '../../support/substrate.ts'
 
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })

@@ -2,7 +2,7 @@
 
 import type { Intent } from '../../../src/chains/chain.ts'
 import { existentialDeposit } from '../../../src/chains/substrate/account.ts'
-import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { type Account, own, people } from './collections.ts'
 import type { SpecChain } from './specs.ts'

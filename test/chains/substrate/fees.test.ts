@@ -2,12 +2,12 @@
 // chain specifications emit them.
 
 import { expect, test } from 'bun:test'
-import { polkadot } from '../../../src/chains/networks/polkadot.ts'
-import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import type { ChainEvent, CodecValue } from '../../../src/chains/substrate/events.ts'
 import { feeChanges, feesOf, holdingKey } from '../../../src/chains/substrate/fees.ts'
 import { transfersOf } from '../../../src/chains/substrate/transfers.ts'
+import { polkadot } from '../../../src/platform/networks/polkadot.ts'
+import { substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })

@@ -3,9 +3,9 @@
 
 import { afterEach, expect, test } from 'bun:test'
 import type { Hex } from '../../../src/chains/chain.ts'
-import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { hashOfExtrinsic } from '../../../src/chains/substrate/blocks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, startFakeChain } from './fake-chain.ts'
 import { assetHubRuntime } from './metadata.ts'

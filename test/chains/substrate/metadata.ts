@@ -3,9 +3,9 @@
 import { readFileSync } from 'node:fs'
 import currentAssetHub from '@polkadot/types-support/metadata/v15/asset-hub-polkadot-hex'
 import type { Hex } from '../../../src/chains/chain.ts'
-import { polkadot } from '../../../src/chains/networks/polkadot.ts'
-import { vara } from '../../../src/chains/networks/vara.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
+import { polkadot } from '../../../src/platform/networks/polkadot.ts'
+import { vara } from '../../../src/platform/networks/vara.ts'
 
 /** Asset Hub as of today. The package keeps it as the runtime's API answers: an Option, and a compact length of 4 bytes. */
 export const assetHubRuntime = (specVersion = 1_000_000): Runtime =>

@@ -7,7 +7,7 @@ import type { Hex, Intent, SubstrateUnsigned } from '../../../src/chains/chain.t
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { metadataHashOf } from '../../../src/chains/substrate/trust.ts'
-import { bytesToSign } from '../../../src/custody/keys/payloads.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { withCallsSwapped, withNamesSwapped, withoutExtension, withPalletMoved } from '../../support/forged-metadata.ts'
 import { runtimeCallIn } from '../../support/rules.ts'
 import { devAccount } from '../../support/substrate.ts'

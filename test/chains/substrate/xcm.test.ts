@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BlockMovements, Movement } from '../../../src/chains/chain.ts'
-import { polkadot } from '../../../src/chains/networks/polkadot.ts'
+import { polkadot } from '../../../src/platform/networks/polkadot.ts'
 import { type Account, people } from './collections.ts'
 import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 

@@ -9,8 +9,8 @@
 // - a wrong clock: InvalidSignatureException, and the SDK reads the Date header (@aws-sdk/core, getSkewCorrectedDate)
 // The ciphertext blob is this file's own: AWS does not publish theirs.
 
-import { openAwsKmsKey } from '../../../src/custody/root/aws-kms.ts'
-import type { RootKey } from '../../../src/custody/root/root-key.ts'
+import { openAwsKmsKey } from '../../../src/vault/rooms/root/aws-kms.ts'
+import type { RootKey } from '../../../src/vault/rooms/root/root-key.ts'
 import { json, serve, setEnvironment, type TestService, VersionedKey } from './service.ts'
 
 const REGION = 'eu-central-1'

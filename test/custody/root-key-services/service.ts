@@ -2,8 +2,8 @@
 // a test can choose. Each service has a file next to this one, which names the sources of its formats.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { Limits } from '../../../src/custody/root/key-service.ts'
-import type { RootKey } from '../../../src/custody/root/root-key.ts'
+import type { Limits } from '../../../src/vault/rooms/root/key-service.ts'
+import type { RootKey } from '../../../src/vault/rooms/root/root-key.ts'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16

@@ -9,7 +9,7 @@
 // - X-Vault-Token, X-Vault-Namespace, X-Vault-Request: https://developer.hashicorp.com/vault/api-docs
 
 import { createHmac } from 'node:crypto'
-import { openVaultTransitKey } from '../../../src/custody/root/vault-transit.ts'
+import { openVaultTransitKey } from '../../../src/vault/rooms/root/vault-transit.ts'
 import { json, serve, type TestService, VersionedKey } from './service.ts'
 
 export const VAULT_TOKEN = 'hvs.a-token-that-nobody-may-see'

@@ -2,12 +2,12 @@
 
 import { Value } from '@sinclair/typebox/value'
 import type { Intent } from '../../../src/chains/chain.ts'
-import { countUse } from '../../../src/custody/policy-limits.ts'
-import type { UnrevokedPolicy } from '../../../src/custody/vault.ts'
-import { AppError } from '../../../src/errors.ts'
-import { createJudge, type JudgedChain } from '../../../src/policies/judge.ts'
-import { checkRules, compileRules, type RuledChain } from '../../../src/policies/rules.ts'
-import { CreatePolicyBody } from '../../../src/policies/schema.ts'
+import { AppError } from '../../../src/platform/errors.ts'
+import { createJudge, type JudgedChain } from '../../../src/signing/policies/judge.ts'
+import { checkRules, compileRules, type RuledChain } from '../../../src/signing/policies/rules.ts'
+import { CreatePolicyBody } from '../../../src/signing/policies/schema.ts'
+import { countUse } from '../../../src/vault/language/policy-limits.ts'
+import type { UnrevokedPolicy } from '../../../src/vault/rooms/vault.ts'
 import type { Limits } from './limits.ts'
 import type { Policy, Rule } from './oracle.ts'
 

@@ -4,7 +4,7 @@
 // known, and nobody else can resend it. safeTxGas is 0, so that a failure inside reverts the whole transaction (GS013).
 
 import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem'
-import { AppError } from '../../../errors.ts'
+import { AppError } from '../../../platform/errors.ts'
 import type { Hex, Intent } from '../../chain.ts'
 import type { ContractOperation, ContractWallet } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'

@@ -3,7 +3,7 @@
 // deployed, the signature includes the deployment (ERC-6492).
 
 import { serializeErc6492Signature } from 'viem'
-import type { Payload, TypedData } from '../../../custody/payload.ts'
+import type { Payload, TypedData } from '../../../vault/language/payload.ts'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, Signable } from '../../contract-wallets.ts'
 import { signable } from '../signable.ts'

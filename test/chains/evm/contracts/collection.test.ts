@@ -4,7 +4,7 @@ import { type Abi, type Address, encodeDeployData, encodeFunctionData, parseEven
 import { createEvmChain } from '../../../../src/chains/evm/chain.ts'
 import { buildContracts } from '../../../../src/chains/evm/contracts/build.ts'
 import { collectionAbi as abi, collectionBytecode } from '../../../../src/chains/evm/contracts/collection.generated.ts'
-import { evmNetworkRow } from '../../../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../../../support/chains.ts'
 import { longTest } from '../../../support/long.ts'
 import { shared } from '../../../support/shared.ts'

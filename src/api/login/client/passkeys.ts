@@ -1,0 +1,168 @@
+// Passkeys (WebAuthn Level 3). The browser reads the options from JSON; what it answers is read by passkey-json.ts.
+
+import {
+  assertionJson,
+  base64urlOf,
+  computedSecret,
+  registrationJson,
+} from '../../../identity/auth/client/passkey-json.ts'
+import type { CreationOptions, RequestOptions } from '../../../identity/users/passkey-schema.ts'
+import type { DecisionOptions } from '../../../signing/approvals/schema.ts'
+import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
+import type { Wire } from './wire.ts'
+import { UserMessage } from './words.ts'
+
+type Where = Pick<Page, 'wire' | 'projectId'>
+
+/** Whether this browser supports passkeys and their JSON methods. */
+export const knowsPasskeys = (): boolean =>
+  'PublicKeyCredential' in window && 'parseRequestOptionsFromJSON' in PublicKeyCredential
+
+const FAILURES: Readonly<Record<string, string>> = {
+  NotAllowedError: 'No passkey was used: you cancelled, it took too long, or this page has none.',
+  InvalidStateError: 'This device has a passkey of yours already.',
+  SecurityError: 'Passkeys do not work at the address at which this page was opened.',
+  NotSupportedError: 'This device has no way to keep such a passkey.',
+  ConstraintError: 'This device does not check who uses it: set up a screen lock, a fingerprint or a PIN first.',
+}
+
+/** The errors of password managers have the same names, and may be of another class. */
+const readableError = (error: unknown): unknown => {
+  const sentence = FAILURES[String(Object(error).name)]
+  return sentence === undefined ? error : new UserMessage(sentence)
+}
+
+const requireAnswer = <Json>(json: Json | null): Json => {
+  if (json === null) throw new UserMessage('This browser gave no passkey. Try again.')
+  return json
+}
+
+const ask = async (wire: Wire, more: CredentialRequestOptions): Promise<object> => {
+  const { publicKey } = await wire<RequestOptions>('/users/login-with-discoverable-passkey', {
+    ...(more.signal ? { signal: more.signal } : {}),
+  })
+  const options = PublicKeyCredential.parseRequestOptionsFromJSON(publicKey)
+  return requireAnswer(assertionJson(await navigator.credentials.get({ ...more, publicKey: options })))
+}
+
+/** Asks the user for one of the passkeys that the options name. @returns AuthenticationResponseJSON. */
+export const assertWith = async (options: DecisionOptions['publicKey']): Promise<object> => {
+  endSuggestions()
+  if (!knowsPasskeys()) throw new UserMessage('This browser knows no passkeys: open this page in another one.')
+  try {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+    return requireAnswer(assertionJson(await navigator.credentials.get({ publicKey })))
+  } catch (error) {
+    throw readableError(error)
+  }
+}
+
+/** What a passkey computed for the wallets. */
+type Computed = {
+  readonly passkeyId: string
+  /** The handle of the passkey's user; undefined if the passkey does not say it. */
+  readonly userHandle: string | undefined
+  /** 32 bytes in base64url; null for a passkey that cannot compute one. */
+  readonly secret: string | null
+}
+
+/**
+ * Asks one of the user's passkeys for its secret for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`). An app computes the
+ * same, as docs/users.md says. Nobody verifies the assertion: what counts is whether the secret opens the wallets.
+ */
+const compute = async (of: { readonly projectId: string; readonly rpId: string }): Promise<Computed> => {
+  endSuggestions()
+  const name = new TextEncoder().encode(`strongroom user_secret ${of.projectId}`)
+  const first = await crypto.subtle.digest('SHA-256', name)
+  const challenge = crypto.getRandomValues(new Uint8Array(32))
+  const credential = await navigator.credentials
+    .get({
+      publicKey: { challenge, rpId: of.rpId, userVerification: 'required', extensions: { prf: { eval: { first } } } },
+    })
+    .catch((error: unknown) => {
+      throw readableError(error)
+    })
+  const { id: passkeyId, response } = requireAnswer(assertionJson(credential))
+  return { passkeyId, userHandle: response.userHandle, secret: computedSecret(credential) }
+}
+
+/** The secret of one of the user's passkeys, in base64url. */
+export const passkeySecret = async (of: Parameters<typeof compute>[0]): Promise<string> => {
+  const { secret } = await compute(of)
+  if (secret === null) throw new UserMessage('This passkey cannot open wallets. Use the PIN or your recovery code.')
+  return secret
+}
+
+/** The user handle of our passkeys: the 16 bytes of the user's id, in base64url. */
+const handleOf = (userId: string): string =>
+  base64urlOf(Uint8Array.from(userId.replaceAll('-', '').match(/../g) ?? [], (hex) => Number.parseInt(hex, 16)))
+
+/** A passkey of the user with its secret, as `POST /wallets/passkey-secret` takes them. Others may have passkeys on this device. */
+export const ownPasskeySecret = async (
+  of: Parameters<typeof compute>[0] & { readonly userId: string },
+): Promise<{ readonly passkey_id: string; readonly passkey_secret: string }> => {
+  const { passkeyId, userHandle, secret } = await compute(of)
+  if (userHandle !== handleOf(of.userId))
+    throw new UserMessage('That passkey belongs to somebody else’s login. Choose one of yours.')
+  if (secret === null)
+    throw new UserMessage('This passkey cannot open wallets: this device or this browser does not support it.')
+  return { passkey_id: passkeyId, passkey_secret: secret }
+}
+
+/** Shorter than the five minutes for which a challenge is valid. */
+const SUGGESTED_MS = 240_000
+
+/** The pending passkey suggestions at the e-mail field. Abort them before another ceremony begins. */
+let suggestions: AbortController | null = null
+
+export const endSuggestions = (): void => suggestions?.abort()
+
+/** Asks the user for a passkey of this page. @returns AuthenticationResponseJSON. */
+export const assertPasskey = async ({ wire, projectId }: Where): Promise<object> => {
+  endSuggestions()
+  const assertion = await ask(wire, {}).catch((error: unknown) => {
+    throw readableError(error)
+  })
+  setFlag(projectId, 'has a passkey here')
+  return assertion
+}
+
+/**
+ * Lets the browser suggest passkeys at the e-mail field. Only if one was used here before: each call begins a login, logins
+ * are limited per address, and most people who type an e-mail address have no passkey.
+ * @returns AuthenticationResponseJSON, or null without suggestions or if the user chose another way.
+ */
+export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object | null> => {
+  if (suggestions !== null || !hasFlag(projectId, 'has a passkey here')) return null
+  suggestions = new AbortController()
+  const { signal } = suggestions
+  const timer = setTimeout(endSuggestions, SUGGESTED_MS)
+  try {
+    if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
+    return await ask(wire, { mediation: 'conditional', signal })
+  } catch (error) {
+    // The user has chosen a passkey, and it cannot be read. Other errors are of a suggestion that nobody has taken.
+    if (error instanceof UserMessage) throw error
+    return null
+  } finally {
+    clearTimeout(timer)
+    suggestions = null
+  }
+}
+
+/** Creates a passkey for the logged-in user. */
+export const addPasskey = async (page: Where): Promise<void> => {
+  endSuggestions()
+  const { publicKey } = await callAsUser<CreationOptions>(page, '/users/passkey/begin-registration')
+  const options = PublicKeyCredential.parseCreationOptionsFromJSON(publicKey)
+  // Some authenticators can compute a secret later only if this is asked for now.
+  const extensions = { ...options.extensions, prf: {} }
+  const created = await navigator.credentials
+    .create({ publicKey: { ...options, extensions } })
+    .catch((error: unknown) => {
+      throw readableError(error)
+    })
+  const body = requireAnswer(registrationJson(created))
+  await callAsUser(page, '/users/passkey/finish-registration', { body })
+  setFlag(page.projectId, 'has a passkey here')
+}

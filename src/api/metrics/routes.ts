@@ -1,0 +1,51 @@
+import { Elysia } from 'elysia'
+import type { HasSecurityEvents } from '../../identity/security-events.ts'
+import type { Config, HasConfig } from '../../platform/config.ts'
+import { answerOf, challengeFor } from '../../platform/http/failure.ts'
+import { listen } from '../../platform/http/listen.ts'
+import { addressOf, subnetOf } from '../../platform/http/peer.ts'
+import type { HasMetrics } from '../../platform/metrics/metrics.ts'
+import type { HasLog } from '../../platform/process/log.ts'
+import type { ApiCtx } from '../ctx.ts'
+import { checkMetricsAccess } from './access.ts'
+import { createScrape } from './scrape.ts'
+
+type RouteInput = { readonly read: () => Promise<string>; readonly isOwnListener: boolean }
+
+type ScrapedCtx = HasConfig & HasMetrics & HasSecurityEvents & HasLog
+
+const routes = (ctx: ScrapedCtx, { read, isOwnListener }: RouteInput) =>
+  new Elysia().get(
+    '/metrics',
+    async ({ request: { headers }, set }) => {
+      set.headers['cache-control'] = 'no-store'
+      checkMetricsAccess(ctx.config, { headers, isOwnListener })
+      set.headers['content-type'] = ctx.metrics.contentType
+      return read()
+    },
+    { detail: { hide: true } },
+  )
+
+/** `GET /metrics` on the main listener. It is for operators, so the OpenAPI description leaves it out. */
+export const metricsRoutes = (ctx: ApiCtx) => routes(ctx, { read: createScrape(ctx), isOwnListener: false })
+
+/** Serves `/metrics`, and nothing else, on its own port, and logs the URL. @returns null if METRICS_PORT is not set. */
+export const listenForScrapes = (
+  ctx: ScrapedCtx,
+  { at, read }: { readonly at: Config['metricsListener']; readonly read: () => Promise<string> },
+) => {
+  if (at === null) return null
+  const { fetch } = new Elysia()
+    .onError(({ error, request, set }) => {
+      const { status, body, event, unexpected } = answerOf(error)
+      if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
+      if (unexpected) ctx.log.error({ err: error }, 'a scrape failed')
+      if (status === 401) set.headers['www-authenticate'] = challengeFor(request.headers, body.code)
+      set.status = status
+      return body
+    })
+    .use(routes(ctx, { read, isOwnListener: true }))
+  const server = listen({ fetch, hostname: at.host, port: at.port, log: ctx.log })
+  ctx.log.info({ metricsUrl: `http://${server.hostname}:${server.port}/metrics` }, 'metrics')
+  return server
+}

@@ -1,0 +1,150 @@
+import type { BlockPoint } from '../../../db/queries/cursors.ts'
+import { finalNumberOf, type Head } from '../../blocks/fork.ts'
+import { type BlockMovements, type Chain, RangeTooWide } from '../../chains/chain.ts'
+
+// Chooses how many blocks to request at once. Nodes limit ranges in different ways (width, results, bytes), so the width is
+// found by trying, and bounded so that a range fits into memory and into one short database transaction.
+
+export const FIRST_WIDTH = 16
+/** The widest range that hosted nodes commonly serve. */
+export const MAX_WIDTH = 2_000
+/** One address has few events, so ranges can be wider if the node allows it. */
+const MAX_EVENTS_WIDTH = 100_000
+/** About 10 MB of movements, and a second of work. */
+export const MOVEMENTS_AIMED_AT = 20_000
+
+/** The next width after a range was read. Pure. */
+export const widthAfterSuccess = (input: {
+  readonly width: number
+  /** Less than the width at the end of the chain. */
+  readonly blocksRead: number
+  readonly movementsRead: number
+  readonly max?: number
+}): number => {
+  const { width, blocksRead, movementsRead, max = MAX_WIDTH } = input
+  if (movementsRead > MOVEMENTS_AIMED_AT) {
+    return Math.max(1, Math.floor((blocksRead * MOVEMENTS_AIMED_AT) / movementsRead))
+  }
+  return blocksRead < width ? width : Math.min(width * 2, max)
+}
+
+/** The next width after a range was refused or incomplete; at least 1. Pure. */
+export const widthAfterRefusal = (blocksAsked: number): number => Math.max(1, Math.floor(blocksAsked / 2))
+
+/** `not_there`: the node does not have all blocks (yet), or switched to another branch during the read. */
+export type Range =
+  | { readonly kind: 'read'; readonly blocks: readonly BlockMovements[] }
+  | { readonly kind: 'too_wide' }
+  | { readonly kind: 'not_there' }
+
+/** Kept as long as the chain object. After a restart a few ranges suffice to find the width again. */
+const widths = new WeakMap<object, number>()
+const eventWidths = new WeakMap<object, number>()
+
+/**
+ * The next range, requested while the current one is stored, so that node and database work at the same time. Only final
+ * blocks, because those do not change until they are stored.
+ */
+const ahead = new WeakMap<object, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
+
+/**
+ * Reads the blocks after a cursor, as many as the node serves at once; none at the end of the chain.
+ * @throws RangeTooWide if the node refuses even one block.
+ */
+export const readRange = async (
+  chain: Pick<Chain, 'movements' | 'depth'>,
+  input: { readonly cursor: BlockPoint; readonly head: Head },
+): Promise<Range> => {
+  const { head } = input
+  const fromBlock = input.cursor.number + 1n
+  const known = ahead.get(chain)
+  ahead.delete(chain)
+  const range =
+    known?.fromBlock === fromBlock ? await known.range : await readUpTo(chain, { fromBlock, last: head.latest.number })
+  const next = range.kind === 'read' ? range.blocks.at(-1) : undefined
+  if (next !== undefined) readAhead(chain, { fromBlock: next.number + 1n, last: finalNumberOf(chain, head) })
+  return range
+}
+
+const readUpTo = async (
+  chain: Pick<Chain, 'movements'>,
+  { fromBlock, last }: { readonly fromBlock: bigint; readonly last: bigint },
+): Promise<Range> => {
+  if (last < fromBlock) return { kind: 'read', blocks: [] }
+  const width = blocksAtOnce(chain)
+  return readBlocks(chain, { width, asked: Math.min(width, Number(last - fromBlock) + 1), fromBlock })
+}
+
+const readAhead = (
+  chain: Pick<Chain, 'movements'>,
+  input: { readonly fromBlock: bigint; readonly last: bigint },
+): void => {
+  if (input.last < input.fromBlock) return
+  const range = readUpTo(chain, input)
+  // A caller that awaits it gets its failure. Without this, a failure that is not awaited would be an unhandled rejection.
+  range.catch(() => {})
+  ahead.set(chain, { fromBlock: input.fromBlock, range })
+}
+
+/** How many blocks to read at once: whole blocks, or events that index an address. */
+export const blocksAtOnce = (chain: object): number => widths.get(chain) ?? FIRST_WIDTH
+export const eventBlocksAtOnce = (chain: object): number => eventWidths.get(chain) ?? MAX_WIDTH
+
+/** `asked` blocks from `fromBlock` on, at most as many as are read at once. */
+type Below = { readonly fromBlock: bigint; readonly asked: number }
+
+/** Reads blocks whole. */
+export const readRangeBelow = (chain: Pick<Chain, 'movements'>, { fromBlock, asked }: Below): Promise<Range> =>
+  readBlocks(chain, { width: blocksAtOnce(chain), asked, fromBlock })
+
+const readBlocks = async (
+  chain: Pick<Chain, 'movements'>,
+  input: { readonly width: number; readonly asked: number; readonly fromBlock: bigint },
+): Promise<Range> => {
+  const { width, asked, fromBlock } = input
+  try {
+    const blocks = await chain.movements({ fromBlock, toBlock: fromBlock + BigInt(asked - 1) })
+    if (blocks === null || !isOneChain(blocks, { fromBlock, asked })) {
+      widths.set(chain, widthAfterRefusal(asked))
+      return { kind: 'not_there' }
+    }
+    const movementsRead = blocks.reduce((sum, block) => sum + block.movements.length, 0)
+    widths.set(chain, widthAfterSuccess({ width, blocksRead: asked, movementsRead }))
+    return { kind: 'read', blocks }
+  } catch (error) {
+    if (!(error instanceof RangeTooWide) || asked === 1) throw error
+    widths.set(chain, widthAfterRefusal(asked))
+    return { kind: 'too_wide' }
+  }
+}
+
+/** Reads only the events that index an address. */
+export const readEventsBelow = async (
+  chain: Pick<Chain, 'eventMovements'>,
+  { fromBlock, asked, address }: Below & { readonly address: string },
+): Promise<Range> => {
+  const width = eventBlocksAtOnce(chain)
+  try {
+    const blocks = await chain.eventMovements({ address, fromBlock, toBlock: fromBlock + BigInt(asked - 1) })
+    if (blocks === null) return { kind: 'not_there' }
+    const movementsRead = blocks.reduce((sum, block) => sum + block.movements.length, 0)
+    const max = MAX_EVENTS_WIDTH
+    eventWidths.set(chain, widthAfterSuccess({ width, blocksRead: asked, movementsRead, max }))
+    return { kind: 'read', blocks }
+  } catch (error) {
+    if (!(error instanceof RangeTooWide) || asked === 1) throw error
+    eventWidths.set(chain, widthAfterRefusal(asked))
+    return { kind: 'too_wide' }
+  }
+}
+
+/** Whether these are all requested blocks, in order, each the child of the one before: a node may answer from two branches. */
+const isOneChain = (
+  blocks: readonly BlockMovements[],
+  range: { readonly fromBlock: bigint; readonly asked: number },
+): boolean =>
+  blocks.length === range.asked &&
+  blocks.every(
+    (block, index) =>
+      block.number === range.fromBlock + BigInt(index) && (index === 0 || block.parentHash === blocks[index - 1]?.hash),
+  )

@@ -1,0 +1,53 @@
+import type { HasDb } from '../../../db/client.ts'
+import { listedAddresses } from '../../../db/queries/listed-tokens.ts'
+import { contractsReceived } from '../../../db/queries/movements.ts'
+import type { Reach } from '../../../db/queries/wallets.ts'
+import type { Network } from '../../../db/words.ts'
+import type { HasChains } from '../../chains/chains.ts'
+import { displayAmount } from '../../platform/amount.ts'
+import type { HasIdentity } from '../../platform/sealing/sealer.ts'
+import { nativeToken, tokenDisplays, tokenOf } from '../../signing/token.ts'
+import { ownWallet } from '../../signing/wallets/get.ts'
+import type { HasWallets } from '../../signing/wallets/ours.ts'
+import type { TokenBalance } from './schema.ts'
+
+/** How many received tokens (the latest) and how many listed tokens are read. */
+const RECEIVED_MAX = 250
+const LISTED_MAX = 250
+
+/**
+ * The balances of a project's wallet at one block: the coin, then received tokens (latest first), then listed tokens. Except
+ * for the coin, only balances above zero are returned.
+ */
+export const tokenBalances = async (
+  ctx: HasDb & HasChains & HasWallets & HasIdentity,
+  input: Reach & { readonly network: Network; readonly walletAddress: string },
+): Promise<TokenBalance[]> => {
+  const { network } = input
+  const { chain, address } = await ownWallet(ctx, input)
+  const [received, listed] = await Promise.all([
+    contractsReceived(ctx.db, { network, address, limit: RECEIVED_MAX }),
+    listedAddresses(ctx.db, { network, limit: LISTED_MAX }),
+  ])
+  const { coin, tokens } = await chain.balances({
+    address,
+    contracts: [...new Set([...received, ...chain.knownTokens.keys(), ...listed])],
+  })
+  const addresses = [...tokens.keys()]
+  const [facts, displays] = await Promise.all([
+    chain.facts(addresses),
+    tokenDisplays(ctx, { chain, addresses, projectId: input.projectId }),
+  ])
+  const native = nativeToken(chain)
+  return [
+    { ...native, raw_balance: coin.toString(), display_balance: displayAmount(coin, native.decimals) },
+    ...addresses.flatMap((contract) => {
+      const said = facts.get(contract)
+      const balance = tokens.get(contract) ?? 0n
+      // A list may name an NFT collection, whose balance is a count of NFTs.
+      if (said === undefined || said.standard === 'erc721' || said.standard === 'erc1155') return []
+      const token = tokenOf({ network, address: contract, facts: said, display: displays.get(contract) })
+      return [{ ...token, raw_balance: balance.toString(), display_balance: displayAmount(balance, token.decimals) }]
+    }),
+  ]
+}

@@ -1,0 +1,108 @@
+// The trail of attacks. A refusal that may be part of an attack carries a security event (`AppError.event`). Where failures
+// become answers, the event is recorded here with the caller's address: in the metrics, and in the log at once, at most 10 new ones
+// of a kind in half a minute. Those that this process writes to the audit are counted, and written twice a minute: one
+// audit row for each kind, project, actor, subject and address, with their number and time. So a thousand forged tokens of one
+// address are one row in half a minute. The vault writes its own refusals (custody/refusals.ts).
+//
+// An attacker who keeps changing subject or address fills neither memory nor table: a process keeps 200 subjects of a kind
+// and writes 25 rows each time, and some for the rest (custody/counted-events.ts).
+//
+// A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
+// is ever part of an event; an owner's id is the project's own name of the owner.
+
+import type { HasDb } from '../../db/client.ts'
+import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-rows.ts'
+import { findProject } from '../../db/queries/projects.ts'
+import type { SecurityEventKind } from '../../db/words.ts'
+import { actOf, type Counted, createCounts, rowsOf, seenOf } from '../platform/audit/counted-events.ts'
+import { noSuchProject, type SecurityEvent } from '../platform/errors.ts'
+import type { Metrics } from '../platform/metrics/metrics.ts'
+import type { Log } from '../platform/process/log.ts'
+import type { Audit } from '../vault/rooms/vault.ts'
+
+const WRITE_INTERVAL_MS = 30_000
+const LAST_WRITE_MAX_MS = 2_000
+const LINES_OF_A_KIND_MAX = 10
+
+export type SecurityEvents = {
+  /** Never throws. */
+  record(occurrence: Occurrence): void
+  /** Writes the events since the last time; if that fails, they are kept for the next. Never rejects. */
+  flush(): Promise<void>
+}
+
+export type HasSecurityEvents = { readonly securityEvents: SecurityEvents }
+
+/** @param from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
+type Occurrence = { readonly event: SecurityEvent; readonly from: string }
+
+/** @param ctx.written the kinds of which this process writes audit rows. */
+export const createSecurityEvents = <Kind extends SecurityEventKind>(ctx: {
+  readonly written: readonly Kind[]
+  readonly audit: Pick<Audit<NoInfer<Kind>>, 'commit'>
+  readonly metrics: Pick<Metrics, 'securityEvents'>
+  readonly log: Pick<Log, 'warn'>
+  readonly now: () => Date
+}): SecurityEvents => {
+  let counts = createCounts()
+  let lines = new Map<SecurityEventKind, number>()
+  let flushing = Promise.resolve()
+
+  const isWritten = (counted: Counted): counted is Counted<Kind> =>
+    ctx.written.some((kind: SecurityEventKind) => kind === counted.kind)
+
+  const writeRow = async (row: Counted<Kind>): Promise<void> => {
+    try {
+      await ctx.audit.commit(actOf(row))
+    } catch (err) {
+      ctx.log.warn({ err }, 'could not write a security event')
+      counts.add(row, row)
+    }
+  }
+
+  const flush = async (): Promise<void> => {
+    const rows = rowsOf(counts.values().filter(isWritten))
+    counts = createCounts()
+    lines = new Map()
+    await Promise.all(rows.map(writeRow))
+  }
+
+  return {
+    record: (occurrence) => {
+      const seen = seenOf(occurrence)
+      const nowMs = ctx.now().getTime()
+      ctx.metrics.securityEvents.inc({ kind: seen.kind })
+      const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })
+      const before = lines.get(seen.kind) ?? 0
+      if (!isFirst || before >= LINES_OF_A_KIND_MAX) return
+      lines.set(seen.kind, before + 1)
+      ctx.log.warn({ securityEvent: seen }, 'security event')
+    },
+    flush: () => {
+      flushing = flushing.then(flush)
+      return flushing
+    },
+  }
+}
+
+/** For operators: the newest security events of all projects or of one, newest first. */
+export const listSecurityEvents = async (
+  ctx: HasDb,
+  input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
+): Promise<readonly AuditRecord[]> => {
+  const { projectId } = input
+  if (projectId !== null && (await findProject(ctx.db, projectId)) === null) throw noSuchProject()
+  return listSecurityRows(ctx.db, input)
+}
+
+/** Writes events periodically. @returns a function that stops this and writes a last time, for at most two seconds. */
+export const startWritingEvents = (events: Pick<SecurityEvents, 'flush'>): (() => Promise<void>) => {
+  const timer = setInterval(() => void events.flush(), WRITE_INTERVAL_MS)
+  return async () => {
+    clearInterval(timer)
+    const { promise: waited, resolve } = Promise.withResolvers<void>()
+    const givenUp = setTimeout(resolve, LAST_WRITE_MAX_MS)
+    await Promise.race([events.flush(), waited])
+    clearTimeout(givenUp)
+  }
+}

@@ -1,0 +1,170 @@
+import {
+  type FollowedNetwork,
+  type Interval,
+  readFollowedNetworks,
+  readIntervals,
+  readTotals,
+} from '../../../../db/queries/console.ts'
+import { listTransactions, type TransactionOverview } from '../../../../db/queries/overview.ts'
+import { type Html, html } from '../../../platform/pages/page.ts'
+import type { Room } from '../frame.ts'
+import type { WatchedNode } from '../node-watch.ts'
+import { plot } from '../plot.ts'
+import { choiceIn, choices, labelsOf, RANGES, type Range } from '../range.ts'
+import { linkTo, short, span, table, word } from '../table.ts'
+
+const LATE_ROWS = 20
+const NODE_WAIT_MS = 40
+const NO_TRANSACTIONS = 'There are no transactions in this time.'
+
+const tile = (name: string, count: number, of: { readonly path: string; readonly isBad: boolean }): Html =>
+  html`<li><a href="${of.path}" class="${of.isBad && count > 0 ? 'tile bad' : 'tile'}"><strong>${count}</strong> ${name}</a></li>`
+
+const tiles = (followed: readonly FollowedNetwork[], totals: Awaited<ReturnType<typeof readTotals>>): Html => {
+  const sum = (count: (each: FollowedNetwork) => number) => followed.reduce((all, each) => all + count(each), 0)
+  return html`<ul class="tiles">
+${tile(
+  'late transactions',
+  sum(({ late }) => late),
+  { path: '#late', isBad: true },
+)}
+${tile(
+  'unfinished',
+  sum(({ unfinished }) => unfinished),
+  { path: '/transactions?show=unfinished', isBad: false },
+)}
+${tile('jobs given up', totals.jobsFailed, { path: '/jobs?failed=yes', isBad: true })}
+${tile('jobs due', totals.jobsReady, { path: '/jobs', isBad: false })}
+${tile('workers', totals.workers, { path: '/nodes', isBad: false })}
+${tile('freezes', totals.freezes, { path: '/freezes', isBad: true })}
+</ul>`
+}
+
+/** The newest block of a network that is known: a node may have been asked before a worker read its next blocks. */
+const headOf = (nodes: readonly WatchedNode[], row: FollowedNetwork): bigint | null => {
+  const heights = nodes.flatMap(({ network, height }) => (network === row.network && height !== null ? [height] : []))
+  if (heights.length === 0) return null
+  const read = [row.trackedBlock, row.indexedBlock].filter((block) => block !== null)
+  return [...heights, ...read].reduce((highest, block) => (block > highest ? block : highest))
+}
+
+/** How old the head is, where that is too old. */
+const stalledFor = (nodes: readonly WatchedNode[], row: FollowedNetwork): Html | null => {
+  const ages = nodes.flatMap(({ network, state, headAgeSeconds }) =>
+    network === row.network && state === 'stalled' && headAgeSeconds !== null ? [headAgeSeconds] : [],
+  )
+  return ages.length === 0 ? null : html` <span class="quiet">${span(Math.min(...ages))} old</span>`
+}
+
+const lag = (head: bigint | null, block: bigint | null, seconds: number | null): Html => {
+  if (block === null) return html`–`
+  const behind = head === null ? '' : `${head > block ? head - block : 0n} behind, `
+  return html`${String(block)} <span class="quiet">${behind}${span(seconds)} ago</span>`
+}
+
+const isServed = (nodes: readonly WatchedNode[]) => (row: FollowedNetwork) =>
+  row.unfinished > 0 || row.trackedBlock !== null || nodes.some(({ network }) => network === row.network)
+
+const networks = (rows: readonly FollowedNetwork[], nodes: readonly WatchedNode[]): Html =>
+  table({
+    caption: 'Networks',
+    columns: [
+      { head: 'Network', cell: ({ network }) => html`<a href="${linkTo('/networks', { network })}">${network}</a>` },
+      {
+        head: 'Nodes',
+        cell: ({ network }) => {
+          const states = nodes.filter((node) => node.network === network).map(({ state }) => html`${word(state)} `)
+          return states.length === 0 ? html`<span class="quiet">none here</span>` : states
+        },
+      },
+      {
+        head: 'Head',
+        cell: (row) => html`${String(headOf(nodes, row) ?? '–')}${stalledFor(nodes, row)}`,
+        is: 'number',
+      },
+      {
+        head: 'Tracked to',
+        cell: (row) => lag(headOf(nodes, row), row.trackedBlock, row.trackedSeconds),
+        is: 'number',
+      },
+      {
+        head: 'Indexed to',
+        cell: (row) => lag(headOf(nodes, row), row.indexedBlock, row.indexedSeconds),
+        is: 'number',
+      },
+      { head: 'Unfinished', cell: ({ unfinished }) => unfinished, is: 'number' },
+      { head: 'Late', cell: ({ late }) => late, is: 'number' },
+    ],
+    rows,
+    none: 'No network is followed, and this process has no node.',
+  })
+
+const late = (rows: readonly TransactionOverview[]): Html =>
+  html`<section id="late"><h2>What is late, and why</h2>${table({
+    caption: 'The oldest transactions that have been live for more than a minute',
+    columns: [
+      { head: 'Transaction', cell: ({ id }) => html`<a href="/transactions/${id}">${short(id)}</a>` },
+      { head: 'Network', cell: ({ network }) => network },
+      { head: 'Age', cell: ({ age }) => age, is: 'number' },
+      { head: 'Cause', cell: ({ cause }) => (cause === null ? '–' : word(cause)) },
+      { head: 'Why', cell: ({ why }) => why, is: 'long' },
+    ],
+    rows,
+    none: 'Nothing is late.',
+  })}</section>`
+
+const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html => {
+  const byIndex = new Map(intervals.map((each) => [each.index, each]))
+  const valuesOf = (value: (each: Interval) => number | null) =>
+    Array.from({ length: RANGES[range].intervals }, (_, index) => {
+      const found = byIndex.get(index)
+      return found === undefined ? null : value(found)
+    })
+  const labels = labelsOf(now, range)
+  return html`<div class="plots">${plot({
+    title: `Transactions in each ${span(RANGES[range].seconds)}`,
+    labels,
+    series: [
+      { name: 'recorded', tone: 'first', form: 'bars', values: valuesOf(({ recorded }) => recorded) },
+      { name: 'failed', tone: 'bad', form: 'bars', values: valuesOf(({ failed }) => failed) },
+    ],
+    format: String,
+    none: NO_TRANSACTIONS,
+  })}${plot({
+    title: 'From recorded to reported',
+    labels,
+    series: [
+      { name: 'median', tone: 'first', form: 'line', values: valuesOf(({ medianSeconds }) => medianSeconds) },
+      { name: '95 of 100 below', tone: 'second', form: 'line', values: valuesOf(({ slowSeconds }) => slowSeconds) },
+    ],
+    format: span,
+    none: NO_TRANSACTIONS,
+  })}</div>`
+}
+
+/** The networks, what is late, and throughput and latency over time. */
+export const overview: Room = async (ctx, asked) => {
+  const choice = choiceIn(ctx, asked)
+  const { range, network } = choice
+  const [followed, totals, lateRows, intervals, nodes] = await Promise.all([
+    readFollowedNetworks(ctx.db),
+    readTotals(ctx.db),
+    listTransactions(ctx.db, { statuses: ['submitted', 'pending'], late: true, limit: LATE_ROWS }),
+    readIntervals(ctx.db, { ...RANGES[range], network }),
+    ctx.nodes.read({ waitMs: NODE_WAIT_MS }),
+  ])
+  const served = followed.filter(isServed(nodes))
+  return {
+    title: 'Overview',
+    body: html`${tiles(followed, totals)}
+${networks(served, nodes)}
+<h2>Throughput and latency</h2>
+${choices(
+  '/',
+  choice,
+  served.map((each) => each.network),
+)}
+${plots(ctx.now(), range, intervals)}
+${late(lateRows)}`,
+  }
+}

@@ -1,0 +1,95 @@
+// What is written when a transaction is submitted or sped up. It is known before the transaction is signed, but for the signed
+// bytes; so the vault's journal keeps it as a text beside them, and it can be written again after the database was restored.
+
+import type { Tx } from '../../../db/client.ts'
+import { addJob } from '../../../db/jobs.ts'
+import { insertCollection } from '../../../db/queries/collections.ts'
+import { eraseUnsent, extendLadder } from '../../../db/queries/ladders.ts'
+import { insertCreatedToken } from '../../../db/queries/listed-tokens.ts'
+import { insertMetadataDocuments } from '../../../db/queries/metadata.ts'
+import { type AttemptRow, insertAttempts, insertTransaction } from '../../../db/queries/transactions.ts'
+import type { RememberedAnswer } from '../../identity/idempotency/once.ts'
+import type { HasMetrics } from '../../platform/metrics/metrics.ts'
+import type { HasTracer } from '../../platform/tracing/tracer.ts'
+import { recordObservation } from './record-observation.ts'
+
+/** An attempt before it is signed. */
+export type AttemptPlace = Pick<AttemptRow, 'kind' | 'rung' | 'maxFeePerGas'>
+
+export type SignedAttempt = AttemptPlace & { readonly hash: string; readonly raw: string }
+
+/** What a resource records with its transaction. */
+export type Alongside = {
+  readonly metadata?: Parameters<typeof insertMetadataDocuments>[1]
+  readonly collection?: Omit<Parameters<typeof insertCollection>[1], 'transactionId'>
+  readonly token?: Omit<Parameters<typeof insertCreatedToken>[1], 'transactionId'>
+}
+
+export type SubmittedRows = {
+  readonly kind: 'submitted'
+  readonly row: Parameters<typeof insertTransaction>[1]
+  readonly alongside: Alongside
+}
+
+type SpedUpRows = {
+  readonly kind: 'sped_up'
+  readonly network: string
+  readonly ladder: Parameters<typeof extendLadder>[1]
+  readonly firstRung: number
+  readonly isCancelUnsent: boolean
+}
+
+type Rows = SubmittedRows | SpedUpRows
+
+/** Records a signed transaction, and the job that sends it; one without a nonce is not sent. */
+export const recordSubmitted = async (
+  tx: Tx,
+  { row, alongside }: SubmittedRows,
+  attempts: readonly SignedAttempt[],
+): Promise<void> => {
+  const { id: transactionId, network } = row
+  if (transactionId === undefined) throw new Error('a transaction without an id')
+  await insertTransaction(tx, row)
+  const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
+  await Promise.all([
+    insertAttempts(tx, { network, transactionId }, attempts),
+    row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
+  ])
+  await insertMetadataDocuments(tx, alongside.metadata ?? [])
+  if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
+  if (alongside.token !== undefined) await insertCreatedToken(tx, { ...alongside.token, transactionId })
+}
+
+/** Replaces the attempts of a transaction that were never sent. */
+export const recordSpedUp = async (
+  ctx: HasMetrics & HasTracer,
+  tx: Tx,
+  { network, ladder, firstRung, isCancelUnsent }: SpedUpRows,
+  attempts: readonly SignedAttempt[],
+): Promise<void> => {
+  const { id: transactionId } = ladder
+  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent })
+  await extendLadder(tx, ladder)
+  await insertAttempts(tx, { network, transactionId }, attempts)
+  await recordObservation(ctx, tx, { transactionId, observation: { kind: 'sped_up', first: firstRung } })
+}
+
+export type About = {
+  readonly rows: Rows
+  readonly places: readonly AttemptPlace[]
+  /** The answer to store for a request with an `Idempotency-Key`. */
+  readonly answer: RememberedAnswer | null
+}
+
+const BIGINT = '$bigint'
+
+/** The form in the journal. */
+export const textOfAbout = (about: About): string =>
+  JSON.stringify(about, (_, value: unknown) => (typeof value === 'bigint' ? { [BIGINT]: value.toString() } : value))
+
+const isBigint = (value: unknown): value is { readonly [BIGINT]: string } =>
+  typeof value === 'object' && value !== null && BIGINT in value
+
+/** The inverse. The vault authenticates its journal, so it is what `textOfAbout` made. */
+export const readAbout = (text: string): About =>
+  JSON.parse(text, (_, value: unknown) => (isBigint(value) ? BigInt(value[BIGINT]) : value)) as About

@@ -1,0 +1,212 @@
+// Speeding up: signs a waiting transaction again with its credential, for the same nonce, at fees above all that a pool may
+// have of it. Attempts that were never sent are replaced. The others stay, and whichever is mined counts.
+
+import type { Tx } from '../../../db/client.ts'
+import {
+  findTransaction,
+  lockSigner,
+  readHeld,
+  type TransactionRow,
+  type WithAttempts,
+} from '../../../db/queries/transactions.ts'
+import type { WalletRow } from '../../../db/queries/wallets.ts'
+import type { Network, TransactionStatus } from '../../../db/words.ts'
+import type { AccountState, Chain, Intent, Ladder, Replacement, Unsigned } from '../../chains/chain.ts'
+import { isHex, openOf } from '../../chains/intent.ts'
+import type { Signatory } from '../../identity/auth/caller.ts'
+import type { Remember } from '../../identity/idempotency/once.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { SigningCtx } from '../ctx.ts'
+import { type Signing, withKeyFor } from '../policies/delegated.ts'
+import { isExcessive } from '../policies/intent-bounds.ts'
+import { coinAmount } from '../token.ts'
+import { recordSpedUp } from './recorded.ts'
+import { signAndRecord } from './sign-and-record.ts'
+import { dearestGasFee, signLadders } from './sign-ladder.ts'
+import { requireSignedBefore } from './signed-before.ts'
+import { overdraft } from './submit.ts'
+import { attemptsToKeep } from './transition.ts'
+import { lockWaiting, noSuchTransaction } from './waiting.ts'
+
+/** Over all speed-ups of a transaction. */
+const RUNGS_MAX = 100
+
+/** Wei per unit of gas; we choose what is absent. */
+type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+
+type SpeedUpInput = Signatory & {
+  readonly id: string
+  readonly fees: FixedFees
+  readonly remember?: Remember<SpedUp> | undefined
+}
+
+type SpedUp = {
+  readonly transactionId: string
+  readonly network: Network
+  readonly status: TransactionStatus
+}
+
+/**
+ * Signs a waiting transaction again, at fees above what was sent of it, and sends it, even if it was given up. With a policy
+ * this is one more use of the policy, at fees that we choose.
+ */
+export const speedUpTransaction = async (ctx: SigningCtx, input: SpeedUpInput): Promise<SpedUp> => {
+  const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
+  const wallet = row === null ? null : await ctx.wallets.byId(row.walletId)
+  if (row === null || wallet === null) throw noSuchTransaction()
+  const chain = ctx.chains.withNode(row.network)
+  const { replacement } = chain
+  if (replacement === null || row.validUntilBlock !== null) {
+    throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${row.validUntilBlock}.`)
+  }
+  const { id, network, signerAddress } = row
+  const { credentials, actor, approvalId } = input
+  const of = { chain, wallet, credentials, actor, approvalId }
+  const spedUp = { id, nonce: row.nonce }
+  const use = { ...of, action: 'speed-up', spedUp, intents: async () => intended(chain, row, input.fees) } as const
+  return ctx.signerQueues.run(`${network}/${signerAddress}`, (turn) =>
+    withKeyFor(ctx, use, async (key) => {
+      if (key.byPolicy && Object.values(input.fees).some((fee) => fee !== undefined)) {
+        throw new AppError(
+          'policy_denied',
+          'With a policy, fees are chosen by the service: leave "maxFeePerGas" and "maxPriorityFeePerGas" out.',
+        )
+      }
+      const offer = await offerOf(chain, row, input.fees)
+      await turn()
+      return signAndRecord(ctx, {
+        plan: (tx) => planUnderLock(tx, { row, chain, replacement, wallet, key, offer }),
+        sign: ({ use, fee }) => signLadders({ chain, key, fee, uses: [use] }),
+        write: async (tx, { use, status }, [attempts = []]) => {
+          await recordSpedUp(ctx, tx, use.rows, attempts)
+          const answer = { transactionId: id, network, status }
+          await input.remember?.(tx, answer)
+          return answer
+        },
+      })
+    }),
+  )
+}
+
+const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): Intent => ({
+  to,
+  value,
+  gasLimit,
+  nonce,
+  input: isHex(input) ? input : '0x',
+})
+
+/** What the wallet is to do, for policies. Empty if that is not known: no policy allows that. */
+const intended = (chain: Chain, row: TransactionRow, fees: FixedFees): readonly Intent[] => {
+  const intent = signerIntentOf(row)
+  if (row.contractWallet === null) return [{ ...intent, ...fees }]
+  if (row.kind === 'deployment') return []
+  return chain.contractWallets?.executed(intent.input) ?? []
+}
+
+/** The transaction at current fees. */
+type NewOffer = {
+  /** What the caller asked for. */
+  readonly intent: Intent
+  readonly unsigned: Unsigned
+  readonly atMarket: Unsigned
+  readonly accountState: AccountState
+}
+
+const offerOf = async (chain: Chain, row: TransactionRow, fees: FixedFees): Promise<NewOffer> => {
+  const { signerAddress: from, nonce } = row
+  const open = signerIntentOf(row)
+  const intent = { ...open, ...fees }
+  const [accountState, unsigned] = await Promise.all([chain.accountState(from), chain.fill(intent, from, { nonce })])
+  return { intent, unsigned, atMarket: await marketOr(unsigned, () => chain.fill(open, from, { nonce })), accountState }
+}
+
+/** Above the ceiling there is no market price: then the caller's fees count. */
+const marketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Promise<Unsigned> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'fee_ceiling_reached') return unsigned
+    throw error
+  }
+}
+
+type PlanInput = {
+  readonly row: TransactionRow
+  readonly chain: Chain
+  readonly replacement: Replacement
+  readonly wallet: WalletRow
+  readonly key: Signing
+  readonly offer: NewOffer
+}
+
+/** What is to be signed, and the most that it can pay for gas. */
+const planUnderLock = async (tx: Tx, input: PlanInput) => {
+  const { row, chain, key, offer } = input
+  const { id, network, signerAddress: address } = row
+  const signer = { network, address }
+  await lockSigner(tx, signer)
+  const locked = await lockWaiting(tx, id)
+  await requireSignedBefore({ ...input, address, attempts: locked.attempts })
+  const { kept, firstRung, isCancelUnsent } = whatStays(locked)
+  if (firstRung >= RUNGS_MAX)
+    throw new AppError('invalid_input', `It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
+  const { worstCost: heldCost } = await readHeld(tx, signer, {
+    fromNonce: offer.accountState.minedCount,
+    asOfBlock: null,
+  })
+  const { worstCost: recordedCost } = locked.transaction
+  const spendable = offer.accountState.balance - (heldCost - recordedCost)
+  const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
+  const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
+  if (key.byPolicy) await refuseFarAboveMarket(chain, { unsigned, offer })
+  const worstCost = worstCostOf(chain, { unsigned, locked })
+  const missing = worstCost - spendable
+  if (missing > 0n) throw overdraft(address, coinAmount(chain, missing))
+  const { intent, atMarket } = offer
+  const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
+  const surcharge = worstCost - locked.transaction.value - chain.feeRules.gasFee(unsigned)
+  const details = { transaction: id }
+  const { isFixed: hasFixedFees, isCutByFunds } = ladder
+  const rungs = firstRung + ladder.rungs.length
+  const extended = { id, rungs, hasFixedFees, isCutByFunds, worstCost }
+  const rows = { kind: 'sped_up', network, ladder: extended, firstRung, isCancelUnsent } as const
+  const use = { action: 'transaction_signed_anew', details, ladder, firstRung, rows, answer: null } as const
+  return { use, fee: surcharge + dearestGasFee(chain, ladder), status: locked.transaction.status }
+}
+
+/** With a policy, refuses a fee far above the market, even if outbidding needs it. */
+const refuseFarAboveMarket = async (
+  chain: Chain,
+  { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
+): Promise<void> => {
+  const intent = { ...openOf(offer.intent), ...chain.feeRules.feesOf(unsigned) }
+  if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
+  throw new AppError(
+    'policy_denied',
+    'With a policy, a speed-up may offer at most twice the market fee; here it would need more, to outbid what was sent.',
+  )
+}
+
+/** What stays of a transaction's attempts: the bytes of those that were sent, and the number of the next rung. */
+const whatStays = ({ transaction, attempts }: WithAttempts) => {
+  const { chosen, rungs, givenUp } = transaction
+  const cancel = attempts[rungs]
+  const isCancelOffered = cancel?.broadcastAt !== null || cancel.lastError !== null
+  const { firstRung, isCancelKept } = attemptsToKeep({ chosen, rungs, givenUp, isCancelOffered })
+  const stays = attempts.filter(({ kind, rung }) =>
+    kind === 'rung' ? rung < firstRung : kind !== 'cancel' || isCancelKept,
+  )
+  return { kept: stays.flatMap(({ raw }) => (isHex(raw) ? [raw] : [])), firstRung, isCancelUnsent: !isCancelKept }
+}
+
+/** Includes the network's surcharge, which is part of the recorded cost. */
+const worstCostOf = (
+  chain: Chain,
+  { unsigned, locked }: { readonly unsigned: Unsigned; readonly locked: WithAttempts },
+): bigint => {
+  const { worstCost: recordedCost, value } = locked.transaction
+  const raw = locked.attempts[0]?.raw ?? null
+  const before = isHex(raw) ? chain.offerOf({ raw, recordedCost }).worstCost : recordedCost
+  return value + chain.feeRules.gasFee(unsigned) + (recordedCost > before ? recordedCost - before : 0n)
+}

@@ -1,0 +1,95 @@
+import type { HasDb } from '../../../db/client.ts'
+import { type Waiting, waitsFor } from '../../../db/queries/clocks.ts'
+import { findMortalSignature, type MortalSignature } from '../../../db/queries/mortal-signatures.ts'
+import { findTransaction, findTransactionByHash, type TransactionRow } from '../../../db/queries/transactions.ts'
+import type { Reach } from '../../../db/queries/wallets.ts'
+import type { Network, TransactionStatus } from '../../../db/words.ts'
+import type { Chain, Hex } from '../../chains/chain.ts'
+import type { HasChains } from '../../chains/chains.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { HasWallets } from '../wallets/ours.ts'
+
+type StatusCtx = HasDb & HasChains & HasWallets
+
+type StatusOfHash = {
+  readonly hash: string | null
+  readonly status: TransactionStatus
+  readonly contractAddress: string | null
+}
+
+const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
+
+/** Our record of a transaction, and what it waits for. */
+export type Recorded = { readonly row: TransactionRow; readonly waiting: Waiting | null }
+
+/** @throws transaction_not_found, also beyond the caller's reach. */
+export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: string }): Promise<Recorded> => {
+  const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
+  if (row === null) throw unknown()
+  const [recorded] = await withWaiting(ctx, [row])
+  return recorded ?? { row, waiting: null }
+}
+
+export const withWaiting = async (ctx: HasDb, rows: readonly TransactionRow[]): Promise<readonly Recorded[]> => {
+  const mayWait = rows.filter((row) => row.settledAt === null && row.minedBlockHash === null)
+  const reasons = await waitsFor(
+    ctx.db,
+    mayWait.map(({ id }) => id),
+  )
+  return rows.map((row) => ({ row, waiting: reasons.get(row.id) ?? null }))
+}
+
+type StatusQuery = Reach & { readonly network: Network; readonly hash: string }
+
+/**
+ * The status of any hash: from our record if the hash is of an attempt within reach (the answer then has the mined hash), else
+ * from the chain. A mortal extrinsic that was only signed and no node knows is `pending` as long as a block may take it.
+ */
+export const statusByHash = async (ctx: StatusCtx, input: StatusQuery): Promise<StatusOfHash> => {
+  const chain = ctx.chains.withNode(input.network)
+  const hash = input.hash.toLowerCase() as Hex
+  const row = await findTransactionByHash(ctx.db, { ...input, hash })
+  if (row !== null) return { hash: row.shownHash, status: row.status, contractAddress: row.contractAddress }
+  const found = await statusOnChain(chain, hash)
+  if (found !== null) return found
+  const signed = await signedWithinReach(ctx, { ...input, hash })
+  if (signed === null) throw unknown()
+  if (await mayBeIncluded(chain, signed)) return pending(hash)
+  // It may have been included since the first question.
+  const since = await statusOnChain(chain, hash)
+  if (since === null) throw unknown()
+  return since
+}
+
+const pending = (hash: Hex): StatusOfHash => ({ hash, status: 'pending', contractAddress: null })
+
+/** null if the node does not know it. */
+const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | null> => {
+  const status = await chain.status(hash)
+  if (status.kind === 'unknown') return null
+  if (status.kind === 'pending' || status.confirmations < chain.depth.confirmations) return pending(hash)
+  return status.success && !status.failedWithin
+    ? { hash, status: 'success', contractAddress: status.contractAddress }
+    : { hash, status: 'failed', contractAddress: null }
+}
+
+type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
+
+/** Nobody learns what wallets beyond their reach have signed. */
+const signedWithinReach = async ({ db, wallets }: StatusCtx, input: StatusQuery): Promise<Signed | null> => {
+  const signature = await findMortalSignature(db, input)
+  if (signature === null) return null
+  const wallet = await wallets.find({ ...input, by: { id: signature.walletId } })
+  return wallet && { ...signature, address: wallet.address }
+}
+
+/**
+ * Whether, as of final blocks, its nonce is unused and its last block still to come. It may still be in a pool: nodes
+ * do not list extrinsics that wait for an earlier nonce.
+ */
+const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {
+  const { minedCount } = await chain.accountState(address)
+  if (minedCount > nonce) return false
+  const { latest } = await chain.head()
+  return latest.number < validUntilBlock
+}

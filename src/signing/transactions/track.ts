@@ -1,0 +1,316 @@
+// The tracker, one per network: it matches each new block's hashes to live attempts in one query, and asks for receipts of
+// those only. It reads all blocks from a cursor on, so it skips none. The cursor moves in the same database transaction
+// in which the observations are stored, so a killed worker repeats both.
+
+import type { HasDb, Tx } from '../../../db/client.ts'
+import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../../db/queries/cursors.ts'
+import {
+  attemptsAmong,
+  lapsedBy,
+  type MinedIn,
+  minedAbove,
+  minedBeside,
+  minedUnsettled,
+  minedUpTo,
+  readUnfinished,
+  type Unfinished,
+  type UnsettledRow,
+} from '../../../db/queries/mined.ts'
+import { hasUnfinished, longQuiet, noteAttemptError } from '../../../db/queries/transactions.ts'
+import { advance, move, rewind } from '../../blocks/cursor.ts'
+import type { StepResult } from '../../blocks/follow.ts'
+import {
+  type Fork,
+  finalNumberOf,
+  type Head,
+  isNextGone,
+  isReorganised,
+  nextIsGone,
+  type Step,
+} from '../../blocks/fork.ts'
+import type { BlockWithHashes, Chain, HashStatus, Hex } from '../../chains/chain.ts'
+import type { ContractWallet, ContractWallets } from '../../chains/contract-wallets.ts'
+import { isHex } from '../../chains/intent.ts'
+import type { HasMetrics } from '../../platform/metrics/metrics.ts'
+import type { HasLog } from '../../platform/process/log.ts'
+import type { HasTracer } from '../../platform/tracing/tracer.ts'
+import type { TrackingCtx } from '../ctx.ts'
+import { findUsedNonces, runClocks } from './after-block.ts'
+import { type Observation, type Observed, recordObservations } from './record-observation.ts'
+import { recordFinalBlocksLost } from './repair.ts'
+import { agreedResults, hasSucceeded, isFinalForAll, judgeFinal } from './second-opinion.ts'
+
+type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
+
+/**
+ * How a mined execution failed, or null. For an eoa wallet the receipt decides, and the reason comes from a replay. For a contract
+ * wallet its own event decides, and the reason comes from simulating its calls.
+ */
+const failureOf = async (
+  { contractWallets, failureReason }: Pick<Chain, 'contractWallets' | 'failureReason'>,
+  { row, status }: { readonly row: UnsettledRow; readonly status: Extract<HashStatus, { kind: 'mined' }> },
+): Promise<Failure> => {
+  const { kind, contractWallet: address, input } = row
+  if (hasSucceeded(row, status)) return null
+  if (address === null || kind === 'deployment' || contractWallets === null) {
+    const reason = status.reason ?? (isHex(row.hash) ? await failureReason(row.hash) : null)
+    return { code: 'execution_reverted', reason }
+  }
+  const wallet = { address, owner: row.signerAddress }
+  if (status.success) {
+    const reason = await ownershipChange(contractWallets, wallet)
+    // A call of an address without code succeeds, and does nothing.
+    return { code: reason === null ? 'contract_wallet_not_deployed' : 'execution_reverted', reason }
+  }
+  const { blockNumber } = status
+  const intents = isHex(input) ? contractWallets.executed(input) : null
+  const failingCall = intents === null ? null : await contractWallets.failingCall({ address, intents, blockNumber })
+  return { code: 'execution_reverted', reason: failingCall?.reason ?? (await ownershipChange(contractWallets, wallet)) }
+}
+
+/**
+ * Says if the wallet no longer obeys its key alone: a Safe itself says only a code (GS026) or nothing. Also null if the node
+ * does not answer, so that no transaction waits for this.
+ */
+const ownershipChange = async (contractWallets: ContractWallets, wallet: ContractWallet): Promise<string | null> => {
+  const state = await contractWallets.state(wallet).catch(() => null)
+  return state?.kind === 'changed' ? `the contract wallet no longer obeys its key alone: ${state.how}` : null
+}
+
+/** The oldest ones. The reconciler finds the others, and those mined by another attempt than the chosen one. */
+const ASKED_MAX = 1_000
+
+/** Asks by hash for what workers sent before the tracker's first block: the tracker reads no block below that. */
+const recordMinedBelow = async (
+  ctx: HasDb & HasMetrics & HasTracer,
+  { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
+): Promise<void> => {
+  const rows = await longQuiet(ctx.db, { network: chain.network, seconds: 0, limit: ASKED_MAX })
+  const statuses = await chain.statuses(
+    rows.map(({ chosenHash, minedBlockHash }) => ({
+      hash: chosenHash as Hex,
+      blockHash: minedBlockHash as Hex | null,
+    })),
+  )
+  const mined = rows.flatMap(({ id: transactionId, chosenHash: hash }, index): readonly Observed[] => {
+    const status = statuses[index]
+    if (status?.kind !== 'mined' || status.blockNumber > upToBlock) return []
+    const { blockNumber, blockHash } = status
+    return [{ transactionId, observation: { kind: 'included', hash, blockNumber, blockHash } }]
+  })
+  await ctx.db.transaction((tx) => recordObservations(ctx, tx, mined))
+}
+
+/** How many get their result, or become final, in one database transaction. */
+const SETTLE_BATCH = 100
+
+/** Processes the next blocks of a network, or a reorganisation, and settles what has enough confirmations. */
+export const trackStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepResult> => {
+  const follower: Follower = { network: chain.network, purpose: 'track' }
+  const head = await chain.head()
+  const cursor = await readCursor(ctx.db, follower)
+  if (cursor === null) {
+    const first = await firstBlock(ctx, { chain, head })
+    // Before the cursor is written: a worker that is killed in between does this again.
+    await recordMinedBelow(ctx, { chain, upToBlock: first.number })
+    await beginCursor(ctx.db, follower, first)
+    return 'advanced'
+  }
+  const blocks = await nextBlocks(chain, { cursor, head })
+  const [next = null] = blocks
+  if (isReorganised({ cursor, latest: head.latest, next })) {
+    const undo = async (tx: Tx, fork: Fork) => {
+      if (fork.isBelowFinal) await recordFinalBlocksLost(ctx, tx, { chain, fork })
+      const excluded = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
+      await recordObservations(ctx, tx, excluded.map(excludedOf))
+      return excluded.length
+    }
+    return rewind(ctx, { chain, head, follower, cursor, undo })
+  }
+  if (next === null) {
+    // If the node has a head but not the next block, it is not certain that the cursor's block is still on the chain.
+    if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
+    await runClocks(ctx, { chain, head, cursor })
+    return (await isNextGone(chain, { cursor, head }))
+      ? skipBlocks(ctx, { chain, follower, cursor, head })
+      : 'caught_up'
+  }
+  const last = blocks.at(-1) ?? next
+  if (!(await processBlocks(ctx, { chain, follower, cursor, blocks, head }))) return 'overtaken'
+  await settleDeepEnough(ctx, { chain, head, tracked: last.number })
+  if (last.number >= head.latest.number) await findUsedNonces(ctx, { chain, at: last })
+  return 'advanced'
+}
+
+/** Far behind, a round trip for each block would take longer than the chain needs to make it. */
+const BLOCKS_AT_ONCE = 32
+
+const nextBlocks = (
+  chain: Chain,
+  { cursor, head }: Pick<Step, 'cursor' | 'head'>,
+): Promise<readonly BlockWithHashes[]> => {
+  const behind = head.latest.number - cursor.number
+  if (behind <= 0n) return Promise.resolve([])
+  return chain.blocksFrom({ number: cursor.number + 1n, limit: Math.min(Number(behind), BLOCKS_AT_ONCE) })
+}
+
+/**
+ * With nothing to track, the head: whatever comes will be mined above it. Otherwise a final block below which nothing can be
+ * that must be found by reading blocks, as mortal extrinsics must.
+ */
+const firstBlock = async (ctx: HasDb, { chain, head }: Pick<Step, 'chain' | 'head'>): Promise<BlockPoint> => {
+  if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
+  const number = firstBirth(chain, { head, unfinished: await readUnfinished(ctx.db, chain.network) })
+  const block = await chain.block(number)
+  if (block === null) throw new Error(`the node of ${chain.network} has no block ${number}`)
+  return block
+}
+
+/** The newest final block, or the first one that could have taken a live mortal extrinsic if that is lower. */
+const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinished: Unfinished }): bigint => {
+  const final = finalNumberOf(chain, input.head)
+  const { earliestBirth } = input.unfinished
+  return earliestBirth === null ? final : lower(final, earliestBirth)
+}
+
+/**
+ * For a next block that the node has pruned: skips blocks that can hold none of our live transactions. Any other block must be
+ * read, so the tracker waits for a node that has it.
+ */
+const skipBlocks = async (ctx: HasDb & HasLog, { chain, follower, cursor, head }: Step): Promise<StepResult> => {
+  const unfinished = await readUnfinished(ctx.db, chain.network)
+  const number = firstBirth(chain, { head, unfinished })
+  const to = unfinished.immortal === 0 && number > cursor.number ? await chain.block(number) : null
+  if (to === null) throw nextIsGone(chain, cursor)
+  const finalNumber = finalNumberOf(chain, head)
+  const moved = await move(ctx, {
+    chain,
+    follower,
+    from: cursor,
+    to,
+    write: (tx) => rememberBlocks(tx, { follower, blocks: [to], finalNumber }),
+  })
+  const blocks = { above: String(cursor.number), below: String(to.number) }
+  if (moved) ctx.log.warn({ network: chain.network, ...blocks }, 'skipped blocks that the node has pruned')
+  return moved ? 'advanced' : 'overtaken'
+}
+
+const processBlocks = async (
+  ctx: TrackingCtx,
+  input: Step & { readonly blocks: readonly BlockWithHashes[] },
+): Promise<boolean> => {
+  const { chain, blocks } = input
+  const { network } = chain
+  const hits = await attemptsAmong(ctx.db, { network, hashes: blocks.flatMap((block) => block.transactionHashes) })
+  const hitBy = new Map(hits.map(({ hash, transactionId }) => [hash, transactionId]))
+  return advance(ctx, {
+    ...input,
+    write: async (tx) => {
+      // The reconciler may have found a transaction in a block that a reorganisation then replaced with one of these.
+      const replaced = await Promise.all(
+        blocks.map(({ number: blockNumber, hash: blockHash }) => minedBeside(tx, { network, blockNumber, blockHash })),
+      )
+      const included = blocks.flatMap(({ number: blockNumber, hash: blockHash, transactionHashes }) =>
+        transactionHashes.flatMap((hash): readonly Observed[] => {
+          const transactionId = hitBy.get(hash)
+          if (transactionId === undefined) return []
+          return [{ transactionId, observation: { kind: 'included', hash, blockNumber, blockHash } }]
+        }),
+      )
+      // All together, as rows are locked in one order: block by block, two workers could wait for each other.
+      await recordObservations(ctx, tx, [...replaced.flat().map(excludedOf), ...included])
+    },
+  })
+}
+
+const excludedOf = ({ transactionId, blockHash }: MinedIn): Observed => ({
+  transactionId,
+  observation: { kind: 'excluded', blockHash },
+})
+
+const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+
+/** Never above the tracker's cursor, because a reorganisation of later blocks would not be noticed. */
+const settleDeepEnough = async (
+  ctx: TrackingCtx,
+  input: { readonly chain: Chain; readonly head: Head; readonly tracked: bigint },
+): Promise<void> => {
+  const { chain, head, tracked } = input
+  const upToBlock = lower(head.latest.number - BigInt(chain.depth.confirmations - 1), tracked)
+  let isMore = true
+  for (let offset = 0; isMore; ) {
+    const { read, settled } = await settleBatch(ctx, { chain, upToBlock, offset })
+    isMore = read === SETTLE_BATCH
+    // What cannot be settled now does not block the others.
+    offset += read - settled
+  }
+  const finalNumber = lower(finalNumberOf(chain, head), tracked)
+  const final = await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })
+  for (let at = 0; at < final.length; at += SETTLE_BATCH) {
+    const { agreed, doubted } = await judgeFinal(ctx, { chain, rows: final.slice(at, at + SETTLE_BATCH) })
+    const finalized = agreed.map(
+      ({ transactionId }): Observed => ({ transactionId, observation: { kind: 'finalized' } }),
+    )
+    await ctx.db.transaction((tx) => recordObservations(ctx, tx, finalized))
+    // A result that was recorded while only one node could be asked may be wrong.
+    await settleRows(ctx, { chain, rows: doubted })
+  }
+  await settleLapsed(ctx, { chain, blockNumber: finalNumber })
+}
+
+/** Ends mortal transactions whose last possible block is final and processed. */
+const settleLapsed = async (
+  ctx: TrackingCtx,
+  { chain, blockNumber }: { readonly chain: Chain; readonly blockNumber: bigint },
+): Promise<void> => {
+  const lapsed = await lapsedBy(ctx.db, { network: chain.network, blockNumber, limit: SETTLE_BATCH })
+  if (lapsed.length === 0 || !(await isFinalForAll(ctx, chain, blockNumber))) return
+  const observation = lapsed.map(({ transactionId }): Observed => ({ transactionId, observation: { kind: 'lapsed' } }))
+  await ctx.db.transaction((tx) => recordObservations(ctx, tx, observation))
+}
+
+/** @returns how many rows it read, and how many of them are settled now. */
+const settleBatch = async (
+  ctx: TrackingCtx,
+  { chain, ...from }: { readonly chain: Chain; readonly upToBlock: bigint; readonly offset: number },
+): Promise<{ readonly read: number; readonly settled: number }> => {
+  const rows = await minedUnsettled(ctx.db, { network: chain.network, ...from, limit: SETTLE_BATCH })
+  return { read: rows.length, settled: await settleRows(ctx, { chain, rows }) }
+}
+
+/**
+ * Stores the results of mined transactions. It skips those whose block has changed, as the next step sees that reorganisation,
+ * and those about which the nodes disagree.
+ * @returns how many of them are settled now.
+ */
+const settleRows = async (
+  ctx: TrackingCtx,
+  { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
+): Promise<number> => {
+  if (rows.length === 0) return 0
+  const { network } = chain
+  const statuses = await chain.statuses(
+    rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
+  )
+  const results = await agreedResults(ctx, { chain, rows, statuses })
+  const batches = await Promise.all(
+    rows.map(async (row, index): Promise<readonly Observed[]> => {
+      const { transactionId, blockHash } = row
+      const unknown = statuses[index]
+      if (unknown?.kind === 'unknown' && unknown.reason !== undefined) {
+        await noteAttemptError(ctx.db, { network, hash: row.hash, error: unknown.reason })
+      }
+      const status = results.get(row)
+      if (status === undefined) return []
+      const failure = await failureOf(chain, { row, status })
+      // Only these can create a contract: what an eoa wallet calls may emit the same logs.
+      // A batch of coins is a creation that leaves no contract.
+      const mayCreate = row.kind !== 'token_transfer' && (row.to === null || row.contractWallet !== null)
+      const contractAddress = mayCreate ? status.contractAddress : null
+      return [{ transactionId, observation: { kind: 'confirmed', blockHash, failure, contractAddress } }]
+    }),
+  )
+  const settled = batches.flat()
+  await ctx.db.transaction((tx) => recordObservations(ctx, tx, settled))
+  return settled.length
+}

@@ -1,0 +1,59 @@
+import type { HasDb } from '../../../db/client.ts'
+import type { WalletRow } from '../../../db/queries/wallets.ts'
+import type { Network } from '../../../db/words.ts'
+import type { Chain, RecordedIntent } from '../../chains/chain.ts'
+import type { Signatory } from '../../identity/auth/caller.ts'
+import { AppError } from '../../platform/errors.ts'
+import type { Turn } from '../../platform/queue.ts'
+import type { SigningCtx } from '../ctx.ts'
+import { recordedBefore } from '../transactions/execution.ts'
+import { signerAddressOf } from './contract-wallet.ts'
+import { getWallet } from './get.ts'
+import { projectWallet } from './project-wallet.ts'
+import { resolveSigner, walletOf } from './signer.ts'
+
+type SenderQuery = Signatory & {
+  readonly network?: Network | undefined
+  readonly from?: string | undefined
+}
+
+type Sender = {
+  readonly chain: Chain
+  /** Finds the wallet; call it after all other checks of the request. */
+  readonly wallet: () => Promise<WalletRow>
+}
+
+/**
+ * Chooses the wallet that mints or creates: the one in `from`, else the user's own on the network, or for an API key the
+ * project's.
+ */
+export const resolveSender = async (ctx: SigningCtx, input: SenderQuery): Promise<Sender> => {
+  const { projectId, ownedBy, actor, network, from } = input
+  if (from !== undefined) {
+    const signer = await resolveSigner(ctx, { ...input, address: from, field: 'from' })
+    return { chain: signer.chain, wallet: () => walletOf(ctx, { ...input, signer }) }
+  }
+  if (network === undefined) {
+    throw new AppError('network_required', 'Field "network" is required unless "from" determines it.')
+  }
+  if (ownedBy !== null) {
+    const own = () => getWallet(ctx, { projectId, ownedBy, network, by: { ownerId: ownedBy } })
+    return { chain: ctx.chains.withNode(network), wallet: own }
+  }
+  const { developerSecret } = input.credentials
+  return {
+    chain: ctx.chains.withNode(network),
+    wallet: () => projectWallet(ctx, { projectId, actor, network, developerSecret }),
+  }
+}
+
+/** The signer's earlier intents, read when it is its turn: mints of one project must not take the same token numbers. */
+export const pendingBefore =
+  (ctx: HasDb, { chain, wallet, turn }: { readonly chain: Chain; readonly wallet: WalletRow; readonly turn: Turn }) =>
+  (): Promise<readonly RecordedIntent[]> =>
+    recordedBefore(ctx, {
+      signer: { network: chain.network, address: signerAddressOf(chain, wallet) },
+      projectId: wallet.projectId,
+      to: [],
+      turn,
+    })

@@ -1,0 +1,142 @@
+// What a policy allows of typed data. Pure: the vault decides with this code, and APIs predict its decisions with it.
+//
+// The rules name the primary type and the verifying contract, and perhaps values of the message. A contract accepts only its own types,
+// so the name of a type means one struct there; a rule may also give its whole text. A policy is on typed data or on transactions.
+
+import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
+import { grantsOf, type KnownType, knownTypeOf } from './known-typed-data.ts'
+import type { TypedData } from './payload.ts'
+import { type RuleValue, valueMatches } from './rule-values.ts'
+import type { Tokens } from './token-calls.ts'
+import { integerOf } from './typed-data.ts'
+import { type Struct, structsOf, type ValueType } from './typed-data-types.ts'
+
+type Rule = Pick<PolicyTerms['argumentRules'][number], 'argument' | 'operator' | 'value'>
+
+const PREFIX = 'typedData.'
+export const PRIMARY_TYPE = 'typedData.primaryType'
+export const VERIFYING_CONTRACT = 'typedData.verifyingContract'
+const MESSAGE = 'typedData.message.'
+
+const INDEX = /^(?:0|[1-9][0-9]{0,8})$/
+
+/** Whether rules are on typed data. Then they allow no transaction. */
+export const areOnTypedData = (rules: readonly Pick<Rule, 'argument'>[]): boolean =>
+  rules.some(({ argument }) => argument.startsWith(PREFIX))
+
+/** The path in the message that a rule is about; null for another rule. */
+export const messagePathOf = ({ argument }: Pick<Rule, 'argument'>): readonly string[] | null =>
+  argument.startsWith(MESSAGE) ? argument.slice(MESSAGE.length).split('.') : null
+
+type Structs = ReadonlyMap<string, Struct>
+type Found = { readonly type: ValueType | 'length'; readonly value: unknown }
+
+const within = (structs: Structs, { type, value }: Found, part: string): Found | null => {
+  if (type === 'length') return null
+  if (type.kind === 'list' && Array.isArray(value)) {
+    if (part === 'length') return { type: 'length', value: value.length }
+    return INDEX.test(part) && Number(part) < value.length ? { type: type.of, value: value[Number(part)] } : null
+  }
+  const field = type.kind === 'struct' ? structs.get(type.name)?.fields.find(({ name }) => name === part) : undefined
+  if (field === undefined) return null
+  return { type: field.type, value: new Map(Object.entries(Object(value))).get(part) }
+}
+
+/** The kind of a value of a type, as rules compare it; null for structs and lists. Pure. */
+export const kindOfType = (type: ValueType | 'length'): RuleValue['kind'] | null => {
+  if (type === 'length') return 'integer'
+  switch (type.kind) {
+    case 'integer':
+    case 'address':
+    case 'bool':
+    case 'bytes':
+      return type.kind
+    case 'fixed_bytes':
+      return 'bytes'
+    case 'string':
+      return 'text'
+    case 'struct':
+    case 'list':
+      return null
+    default:
+      return type satisfies never
+  }
+}
+
+const ruleValueOf = ({ type, value }: Found): RuleValue | null => {
+  const kind = kindOfType(type)
+  if (kind === null) return null
+  if (kind !== 'integer') return { kind, value: String(value) }
+  const integer = integerOf(value)
+  return integer === null ? null : { kind, value: integer }
+}
+
+const matches = (rule: Rule, { domain, primaryType, message }: TypedData, structs: Structs): boolean => {
+  if (rule.argument === PRIMARY_TYPE) {
+    const isNamed = rule.value === primaryType || rule.value === structs.get(primaryType)?.encoded
+    return rule.operator === 'eq' && isNamed
+  }
+  if (rule.argument === VERIFYING_CONTRACT) {
+    const { verifyingContract: value } = domain
+    return value !== undefined && valueMatches(rule, { kind: 'address', value })
+  }
+  let found: Found | null = { type: { kind: 'struct', name: primaryType }, value: message }
+  for (const part of messagePathOf(rule) ?? []) found = found === null ? null : within(structs, found, part)
+  const value = found === null ? null : ruleValueOf(found)
+  return value !== null && valueMatches(rule, value)
+}
+
+/** The index of the first rule that does not match, or what rules must name. */
+type Mismatch = number | 'type_not_named'
+
+/** Why rules do not allow typed data; null if they do. @param typedData checked before */
+export const typedDataMismatch = (rules: readonly Rule[], typedData: TypedData): Mismatch | null => {
+  const { types, primaryType } = typedData
+  const names = (asked: string) => rules.some(({ argument, operator }) => argument === asked && operator === 'eq')
+  if (!names(PRIMARY_TYPE) || !names(VERIFYING_CONTRACT) || !Object.hasOwn(types, primaryType)) return 'type_not_named'
+  const structs = structsOf(types, primaryType)
+  const place = rules.findIndex((rule) => !matches(rule, typedData, structs))
+  return place < 0 ? null : place
+}
+
+/**
+ * Why no policy can allow typed data, as a sentence; null if one may.
+ * @param safe the address of the key's contract wallet, in any letter case
+ */
+export const neverSigned = ({ domain }: TypedData, safe: string): string | null => {
+  if (domain.chainId === undefined) {
+    return 'Under a policy, field "typed_data.domain.chainId" is required: without it the signature is valid on every chain.'
+  }
+  return domain.verifyingContract?.toLowerCase() === safe.toLowerCase()
+    ? 'No policy lets the developer sign typed data of the contract wallet of this key.'
+    : null
+}
+
+/** The types that a token itself accepts, and whose amounts are known. */
+const OF_TOKENS: ReadonlySet<KnownType> = new Set([
+  'permit',
+  'dai_permit',
+  'transfer_with_authorization',
+  'receive_with_authorization',
+  'cancel_authorization',
+])
+
+const digitsOf = (address: string): string => address.slice(2).toLowerCase()
+
+/**
+ * The amounts of some tokens that others can take with the signature; null if it is for one of these contracts and cannot be
+ * counted. Pure.
+ * @param contracts 40 digits of lower-case hex each @param typedData checked before
+ */
+export const tokensGranted = (contracts: readonly string[], typedData: TypedData): Tokens | null => {
+  const granted = new Map<string, bigint>()
+  if (contracts.length === 0) return granted
+  const type = knownTypeOf(typedData)
+  const isOfToken = contracts.includes(digitsOf(typedData.domain.verifyingContract ?? '0x'))
+  if (isOfToken && (type === null || !OF_TOKENS.has(type))) return null
+  for (const { token, amount } of type === null ? [] : grantsOf(type, typedData)) {
+    const contract = digitsOf(token)
+    if (contracts.includes(contract)) granted.set(contract, (granted.get(contract) ?? 0n) + amount)
+  }
+  return granted
+}

@@ -1,0 +1,131 @@
+// What `cli audit archive` asks of a vault: which rows can be archived, their lines, a checkpoint, and the deletion.
+
+import { createHash } from 'node:crypto'
+import {
+  type Checkpoint,
+  dropArchivedRows,
+  insertCheckpoint,
+  lastOldPosition,
+  listCheckpoints,
+} from '../../../../db/queries/custody/audit-archive.ts'
+import { listChains, readLinks } from '../../../../db/queries/custody/audit-chain.ts'
+import { AppError } from '../../../platform/errors.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { createCheckpointSigner, createKept, lineOf } from './checkpoint.ts'
+import { type Broken, beginWalk, chainCheck, walkOn } from './verify.ts'
+
+const LINKS_A_PAGE = 250
+/** Status questions, and people who look into something, need the newest rows. */
+const KEPT_DAYS = 30
+const DAY_MS = 86_400_000
+
+export type { Checkpoint }
+
+type ArchiveCtx = Pick<CustodyCtx, 'db' | 'deploymentKey' | 'now'>
+
+export type Archivable = { readonly chain: string; readonly fromPosition: bigint; readonly position: bigint }
+
+const requireOld = (ctx: ArchiveCtx, before: Date): void => {
+  if (before.getTime() <= ctx.now().getTime() - KEPT_DAYS * DAY_MS) return
+  throw new AppError('invalid_input', `Rows of the last ${KEPT_DAYS} days stay: name an earlier time.`)
+}
+
+/** The rows of each chain that are older than `before` and that no checkpoint covers. @throws `invalid_input` */
+export const planArchive = async (
+  ctx: ArchiveCtx,
+  { before }: { readonly before: Date },
+): Promise<readonly Archivable[]> => {
+  requireOld(ctx, before)
+  const checkpoints = await listCheckpoints(ctx.db, { chain: null })
+  const plan: Archivable[] = []
+  for (const chain of await listChains(ctx.db)) {
+    const after = checkpoints.findLast((each) => each.chain === chain)?.position ?? 0n
+    const position = await lastOldPosition(ctx.db, { chain, after, before })
+    if (position > after) plan.push({ chain, fromPosition: after + 1n, position })
+  }
+  return plan
+}
+
+/** The lines of an archive after a position, some at a time: not verified, which `signCheckpoint` does. Empty at the end. */
+export const archiveLines = async (
+  ctx: ArchiveCtx,
+  of: { readonly chain: string; readonly after: bigint; readonly upTo: bigint },
+): Promise<{ readonly lines: string; readonly after: bigint }> => {
+  const links = await readLinks(ctx.db, { ...of, limit: LINKS_A_PAGE })
+  const lines = links.map((link) => (link.row === null ? '' : lineOf(link, link.row)))
+  return { lines: lines.join(''), after: links.at(-1)?.position ?? of.after }
+}
+
+const refuse = ({ chain, position, trouble }: Broken): never => {
+  throw new AppError(
+    'invalid_input',
+    `The chain ${chain} is broken at position ${position}: ${trouble}. Nothing was archived.`,
+  )
+}
+
+/**
+ * Verifies a chain up to a position, and signs a checkpoint for it if the archive's lines have this hash.
+ * @throws `invalid_input` if the chain is broken or the lines differ
+ */
+export const signCheckpoint = async (
+  ctx: ArchiveCtx,
+  of: { readonly chain: string; readonly position: bigint; readonly before: Date; readonly linesHash: Uint8Array },
+): Promise<Checkpoint> => {
+  requireOld(ctx, of.before)
+  const { chain, position, before, linesHash } = of
+  const check = chainCheck(ctx, { heads: [] })
+  const begun = await beginWalk(ctx, check, chain)
+  if (begun.broken !== null) return refuse(begun.broken)
+  const after = begun.end?.position ?? 0n
+  if (position <= after || position > (await lastOldPosition(ctx.db, { chain, after, before }))) {
+    throw new AppError('invalid_input', 'Other rows can be archived by now: run it again.')
+  }
+  const lines = createHash('sha256')
+  const walked = await walkOn(ctx, check, { ...begun, chain, upTo: position }, (link, row) => {
+    lines.update(lineOf(link, row))
+    begun.kept.add(link, row)
+  })
+  if (walked.broken !== null) return refuse(walked.broken)
+  if (walked.end?.position !== position || Buffer.compare(lines.digest(), linesHash) !== 0) {
+    throw new AppError('invalid_input', `The lines of the chain ${chain} are not those that the vault has verified.`)
+  }
+  const unsigned = { chain, fromPosition: after + 1n, position, before, head: walked.end.head, linesHash }
+  const signed = createCheckpointSigner(ctx.deploymentKey).sign({ ...unsigned, keptHash: begun.kept.hash() })
+  await insertCheckpoint(ctx.db, signed)
+  return signed
+}
+
+/**
+ * Deletes the rows of a chain before its newest checkpoint, without those that stay. It can be killed at any point, and run again.
+ * @throws `invalid_input` if the checkpoint or a row before it is not as it was
+ */
+export const dropArchived = async (
+  ctx: ArchiveCtx,
+  { chain }: { readonly chain: string },
+): Promise<{ readonly dropped: number }> => {
+  const begun = await beginWalk(ctx, chainCheck(ctx, { heads: [] }), chain)
+  if (begun.broken !== null) return refuse(begun.broken)
+  const upTo = begun.end?.position ?? 0n
+  const kept = createKept()
+  let dropped = 0
+  for (let after = 0n; ; ) {
+    const links = await readLinks(ctx.db, { chain, after, upTo, limit: LINKS_A_PAGE })
+    const ids = links.flatMap((link) => (link.row === null || kept.add(link, link.row) ? [] : [link.auditId]))
+    if (ids.length > 0) dropped += await dropArchivedRows(ctx.db, { chain, ids })
+    const last = links.at(-1)
+    if (last === undefined || links.length < LINKS_A_PAGE) return { dropped }
+    after = last.position
+  }
+}
+
+export type Checkpoints = {
+  /** Ed25519, 32 bytes. */
+  readonly publicKey: Uint8Array
+  readonly checkpoints: readonly Checkpoint[]
+}
+
+/** All checkpoints, and the key that has signed them. Whether they are valid, `verifyAudit` says. */
+export const auditCheckpoints = async (ctx: ArchiveCtx): Promise<Checkpoints> => ({
+  publicKey: createCheckpointSigner(ctx.deploymentKey).publicKey,
+  checkpoints: await listCheckpoints(ctx.db, { chain: null }),
+})

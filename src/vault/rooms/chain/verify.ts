@@ -1,0 +1,228 @@
+import { type AuditRecord, chainOf } from '../../../../db/queries/audit-rows.ts'
+import { type Checkpoint, listCheckpoints } from '../../../../db/queries/custody/audit-archive.ts'
+import {
+  countUnchained,
+  type Link,
+  listChains,
+  listUnchained,
+  type ReadLink,
+  readLinks,
+} from '../../../../db/queries/custody/audit-chain.ts'
+import { auditVerifier, isCustodys } from '../../../platform/audit/audit.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { createLinkMaker, type LinkMaker, shownHead } from './chain.ts'
+import { createCheckpointSigner, createKept, type Kept } from './checkpoint.ts'
+
+/** So few that signatures hardly wait for it. */
+const LINKS_A_PAGE = 250
+
+/** A head that was kept outside the database. */
+export type NotedHead = { readonly chain: string; readonly position: bigint; readonly head: Uint8Array }
+
+/** The first defect of a chain, or of the rows that are not chained yet. */
+export type Broken = {
+  readonly chain: string
+  /** null: not chained yet. */
+  readonly position: bigint | null
+  /** null if the link itself is missing. */
+  readonly auditId: bigint | null
+  readonly trouble: string
+}
+
+export type Verification = {
+  /** The head of each intact chain. */
+  readonly heads: readonly string[]
+  readonly broken: readonly Broken[]
+  readonly rows: bigint
+  readonly unchained: { readonly rows: number; readonly oldest: Date | null }
+}
+
+type Check = {
+  readonly makeLink: LinkMaker
+  readonly isSigned: (checkpoint: Checkpoint) => boolean
+  readonly isAsWritten: (row: AuditRecord) => boolean
+  readonly heads: readonly NotedHead[]
+  readonly onProgress: (rows: bigint) => void
+}
+
+const same = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0
+
+const GONE = 'its audit row is gone'
+
+const rowTroubleOf = (check: Check, { chain, row }: ReadLink): string | null => {
+  if (row === null) return GONE
+  if (chainOf(row) !== chain) return 'its audit row belongs to another chain'
+  return row.exactTime && check.isAsWritten(row) ? null : 'its audit row is not as it was written'
+}
+
+const notedTroubleOf = (check: Check, link: Link): string | null => {
+  const noted = check.heads.filter(({ chain, position }) => chain === link.chain && position === link.position)
+  return noted.some(({ head }) => !same(head, link.head)) ? 'its head is not the one that was noted' : null
+}
+
+/** The defect of a link that comes after `previous`, or null. */
+const troubleOf = (check: Check, input: { readonly previous: Link | null; readonly link: ReadLink }): string | null => {
+  const { previous, link } = input
+  const trouble = rowTroubleOf(check, link)
+  if (trouble !== null || link.row === null) return trouble
+  const isNext = same(check.makeLink({ previous, row: link.row }).head, link.head)
+  return isNext ? notedTroubleOf(check, link) : 'it does not follow from what comes before it'
+}
+
+type Walk = { readonly end: Link | null; readonly broken: Broken | null }
+
+/** Where a chain begins: at its start, or with its newest checkpoint. */
+type Begun = Walk & {
+  /** The rows up to there that stay. */
+  readonly kept: Kept
+}
+
+/** In place of an audit row: the link was archived. */
+const CHECKPOINTS = 0n
+
+const NOT_SIGNED = 'its checkpoint is not as a vault signed it'
+const NOT_KEPT = 'the rows that stay before its checkpoint are not those that were there'
+
+/** Checks the checkpoints of a chain, and the rows before the newest one. */
+export const beginWalk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): Promise<Begun> => {
+  const kept = createKept()
+  let newest: Checkpoint | null = null
+  const failed = (position: bigint, trouble: string, auditId: bigint | null = null): Begun => ({
+    kept,
+    end: null,
+    broken: { chain, position, auditId, trouble },
+  })
+  for (const checkpoint of await listCheckpoints(ctx.db, { chain })) {
+    const expected: bigint = (newest?.position ?? 0n) + 1n
+    if (!check.isSigned(checkpoint)) return failed(checkpoint.position, NOT_SIGNED)
+    if (checkpoint.fromPosition !== expected) return failed(expected, 'its checkpoint is gone')
+    newest = checkpoint
+  }
+  if (newest === null) return { kept, end: null, broken: null }
+  const { position: upTo, head } = newest
+  for (let after = 0n; ; ) {
+    const links = await readLinks(ctx.db, { chain, after, upTo, limit: LINKS_A_PAGE })
+    for (const link of links) {
+      const trouble = rowTroubleOf(check, link) ?? notedTroubleOf(check, link)
+      if (trouble !== null || link.row === null) return failed(link.position, trouble ?? GONE, link.auditId)
+      kept.add(link, link.row)
+    }
+    check.onProgress(BigInt(links.length))
+    const last = links.at(-1)
+    if (last === undefined || links.length < LINKS_A_PAGE) break
+    after = last.position
+  }
+  if (!same(kept.hash(), newest.keptHash)) return failed(upTo, NOT_KEPT)
+  return { kept, end: { chain, position: upTo, auditId: CHECKPOINTS, head }, broken: null }
+}
+
+/** Checks a chain from where it begins to its end, to a position, or to its first defect. */
+export const walkOn = async (
+  ctx: Pick<CustodyCtx, 'db'>,
+  check: Check,
+  from: Pick<Begun, 'end'> & { readonly chain: string; readonly upTo: bigint | null },
+  onLink: (link: Link, row: AuditRecord) => void = () => {},
+): Promise<Walk> => {
+  const { chain, upTo } = from
+  let { end } = from
+  for (;;) {
+    const after: bigint = end?.position ?? 0n
+    const links = await readLinks(ctx.db, { chain, after, upTo, limit: LINKS_A_PAGE })
+    for (const link of links) {
+      const expected: bigint = (end?.position ?? 0n) + 1n
+      if (link.position !== expected) {
+        const trouble = `the links up to position ${link.position - 1n} are gone`
+        return { end, broken: { chain, position: expected, auditId: null, trouble } }
+      }
+      const trouble = troubleOf(check, { previous: end, link })
+      const { position, auditId, row } = link
+      if (trouble !== null || row === null)
+        return { end, broken: { chain, position, auditId, trouble: trouble ?? GONE } }
+      onLink(link, row)
+      end = link
+    }
+    check.onProgress(BigInt(links.length))
+    if (links.length < LINKS_A_PAGE) return { end, broken: null }
+  }
+}
+
+/** Checks a chain to its end or its first defect. */
+const walk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
+  const begun = await beginWalk(ctx, check, chain)
+  const walked = begun.broken === null ? await walkOn(ctx, check, { ...begun, chain, upTo: null }) : begun
+  return walked.broken === null ? { ...walked, broken: missingHead(check, { chain, end: walked.end }) } : walked
+}
+
+/** The defect if a noted head lies after the chain's end, or if nothing follows its checkpoint: links were removed. */
+const missingHead = (check: Check, of: { readonly chain: string; readonly end: Link | null }): Broken | null => {
+  const last = of.end?.position ?? 0n
+  if (of.end?.auditId === CHECKPOINTS) {
+    return { chain: of.chain, position: last + 1n, auditId: null, trouble: 'the links after its checkpoint are gone' }
+  }
+  const beyond = check.heads.find((head) => head.chain === of.chain && head.position > last)
+  if (beyond === undefined) return null
+  const trouble = `the chain ends here, and a head was noted at position ${beyond.position}`
+  return { chain: of.chain, position: last + 1n, auditId: null, trouble }
+}
+
+/** The first changed row of each chain among those that are not chained yet. */
+const brokenTails = async (
+  ctx: Pick<CustodyCtx, 'db'>,
+  check: Check,
+  input: { readonly chain: string | null },
+): Promise<readonly Broken[]> => {
+  const broken = new Map<string, Broken>()
+  for (let above = 0n; ; ) {
+    const { rows, isFull } = await listUnchained(ctx.db, { chain: input.chain, above, upTo: null, limit: LINKS_A_PAGE })
+    for (const row of rows) {
+      const chain = chainOf(row)
+      if (broken.has(chain) || check.isAsWritten(row)) continue
+      broken.set(chain, { chain, position: null, auditId: row.id, trouble: 'its audit row is not as it was written' })
+    }
+    const last = rows.at(-1)
+    if (last === undefined || !isFull) return [...broken.values()]
+    above = last.id
+  }
+}
+
+export const chainCheck = (
+  { deploymentKey }: Pick<CustodyCtx, 'deploymentKey'>,
+  { heads, onProgress = () => {} }: Pick<Check, 'heads'> & Partial<Pick<Check, 'onProgress'>>,
+): Check => {
+  const isAsVaultWrote = auditVerifier(deploymentKey)
+  const isAsWritten = (row: AuditRecord) => !isCustodys(row.action) || isAsVaultWrote(row)
+  const { isSigned } = createCheckpointSigner(deploymentKey)
+  return { makeLink: createLinkMaker(deploymentKey), isAsWritten, isSigned, heads, onProgress }
+}
+
+/**
+ * Recomputes every link and the MAC of every row that a vault writes, and compares the links with the given heads. For other rows it
+ * checks only that they were not changed since a vault chained them, not who wrote them.
+ * @param input.chain a project's id, `deployment`, or null for all.
+ */
+export const verifyAudit = async (
+  ctx: Pick<CustodyCtx, 'db' | 'deploymentKey'>,
+  input: { readonly chain: string | null; readonly heads: readonly NotedHead[] },
+  onRows: (progress: { readonly rows: bigint }) => void = () => {},
+): Promise<Verification> => {
+  let rows = 0n
+  const onProgress = (more: bigint) => {
+    rows += more
+    onRows({ rows })
+  }
+  const check = chainCheck(ctx, { heads: input.heads, onProgress })
+  const known = input.chain === null ? await listChains(ctx.db) : [input.chain]
+  // All links of a chain with checkpoints may be gone.
+  const checkpoints = await listCheckpoints(ctx.db, { chain: input.chain })
+  // First the rows that are in no chain yet: one that is chained meanwhile would be in neither.
+  const tails = await brokenTails(ctx, check, input)
+  const heads: string[] = []
+  const broken: Broken[] = []
+  for (const chain of new Set([...known, ...[...checkpoints, ...input.heads].map((each) => each.chain)])) {
+    const walked = await walk(ctx, check, chain)
+    if (walked.broken !== null) broken.push(walked.broken)
+    else if (walked.end !== null) heads.push(shownHead(walked.end))
+  }
+  broken.push(...tails.filter((tail) => !broken.some(({ auditId }) => auditId === tail.auditId)))
+  return { heads, broken, rows, unchained: await countUnchained(ctx.db, input) }
+}

@@ -1,0 +1,264 @@
+// The count of an owner's wrong PINs. Its row has a MAC (sealing/row-mac.ts) that is renewed with each change, so that an
+// attacker with the database cannot lower it. A change is read, checked, computed here and written only if the row is still the
+// one that was read. A row whose MAC does not fit, or that is gone, opens nothing until an operator unlocks the owner.
+//
+// A MAC cannot detect that a row was replaced by an earlier one of the same owner.
+
+import type { Db, Tx } from '../../../../db/client.ts'
+import {
+  endLease,
+  type GuessCount,
+  type GuessesRow,
+  listGuesses,
+  lockGuesses,
+  type NextGuesses,
+  readGuesses,
+  replaceGuesses,
+  writeCharge,
+  writeReleased,
+} from '../../../../db/queries/custody/guesses.ts'
+import type { RowImage } from '../../../../db/queries/custody/journal.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
+import type { TryLimit } from '../../../../db/queries/throttles.ts'
+import { NotWritten } from '../../../../db/written.ts'
+import { type Clocks, withClocks } from '../../client/clocks.ts'
+import type { Journal } from '../journal/journal.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import { type BoundRow, macKeyIdOf } from '../sealing/row-mac.ts'
+
+/** Wrong PINs in a row that lock an owner for a day, and in total that lock the owner for good. A CHECK has the same. */
+const FAILS_MAX = 5
+const TOTAL_MAX = 100
+const LOCK_SECONDS = 24 * 60 * 60
+const MS_A_SECOND = 1_000
+/** How often a count may change while one request writes it. Only an operator changes it without its lease. */
+const TRIES_MAX = 20
+
+type Owner = { readonly projectId: string; readonly ownerId: string }
+type Leased = Owner & { readonly lease: string }
+
+export type ChargedGuess = Leased & {
+  /** The user key's. */
+  readonly version: number
+  /** Whether the owner stays locked if this guess is wrong. */
+  readonly locks: boolean
+  /** The count after a right PIN. */
+  readonly cleared: NextGuesses
+}
+
+type Charge =
+  /** The lease is ours. */
+  | ({ readonly state: 'charged' } & ChargedGuess)
+  /** Another PIN is being checked, or was checked just now. */
+  | { readonly state: 'taken' }
+  | { readonly state: 'locked'; readonly retryAfterSeconds: number }
+  /** The row is gone, or is not as it was written. */
+  | { readonly state: 'forged'; readonly retryAfterSeconds: number }
+  /** One of the caller's limits is reached. */
+  | { readonly state: 'spent'; readonly retryAfterSeconds: number }
+
+/** The row as its MAC covers it. */
+export const boundGuesses = ({ fails, total, lockedUntil, revision, ...owner }: GuessCount): BoundRow => ({
+  identity: identityOf.pinGuesses(owner),
+  fields: { fails, total, locked_until: lockedUntil, revision },
+})
+
+const NO_GUESSES = { fails: 0, total: 0, lockedUntil: null, revision: 0 }
+
+type Parts = {
+  readonly db: Db
+  readonly projectKeys: ProjectKeys
+  readonly journal: Journal
+  readonly now: () => Date
+}
+
+type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
+
+/**
+ * The row after `row`. It keeps the version of the project key. Its revision follows the clock, so it is above those of all rows that
+ * were ever written: otherwise an archived row could follow on another one that was put back.
+ */
+const nextOf = async ({ projectKeys, now }: Parts, row: GuessesRow, counted: Counted): Promise<NextGuesses> => {
+  const { projectId, ownerId, revision: was, mac } = row
+  const next = { projectId, ownerId, ...counted, revision: Math.max(was + 1, now().getTime()) }
+  return { ...next, was, mac: await projectKeys.macOf({ version: macKeyIdOf(mac) ?? 0, row: boundGuesses(next) }) }
+}
+
+const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
+  projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac })
+
+/**
+ * Reads an owner's rows. `isEarlier`: somebody wrote back an earlier one, whose MAC holds; the journal knows better. What it knows
+ * is looked up first, as a row may change as soon as it is read.
+ */
+const reading = async <Found extends Awaited<ReturnType<typeof lockGuesses>>>(
+  { journal }: Parts,
+  { projectId, ownerId }: Owner,
+  find: () => Promise<Found>,
+) => {
+  const key = [projectId, ownerId]
+  const [revision, version] = [journal.floorOf('pin_guesses', key), journal.floorOf('user_keys', key)]
+  const found = await find()
+  if (found === null) return null
+  return { ...found, isEarlier: found.version < version || (found.row !== null && found.row.revision < revision) }
+}
+
+const read = (parts: Parts, input: Parameters<typeof readGuesses>[1]) =>
+  reading(parts, input, () => readGuesses(parts.db, input))
+
+const isOver = ({ lockedUntil }: Counted, { earlier }: Clocks): boolean =>
+  lockedUntil !== null && lockedUntil <= earlier
+
+const chargedOf = (row: Counted, clocks: Clocks): Counted => {
+  const fails = isOver(row, clocks) ? 1 : row.fails + 1
+  const lockedUntil = fails === FAILS_MAX ? new Date(clocks.later.getTime() + LOCK_SECONDS * MS_A_SECOND) : null
+  return { fails, total: row.total + 1, lockedUntil }
+}
+
+/** After a right PIN. */
+const clearedOf = ({ total }: Counted): Counted => ({ fails: 0, total: Math.max(total - 1, 0), lockedUntil: null })
+
+/** After a PIN that was not checked. */
+const takenBackOf = ({ fails, total }: Counted): Counted => ({
+  fails: Math.max(fails - 1, 0),
+  total: Math.max(total - 1, 0),
+  lockedUntil: null,
+})
+
+const charge = async (parts: Parts, input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => {
+  const { projectId, ownerId, lease } = input
+  const { found, clocks } = await withClocks(parts.now, () => read(parts, input))
+  if (found === null) throw new Error('An owner without a user key has no row of guesses.')
+  const { row, version, limitSeconds, isLeased, isEarlier } = found
+  if (limitSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, limitSeconds) }
+  if (isEarlier || row === null || !(await isAsWritten(parts, row))) {
+    return { state: 'forged', retryAfterSeconds: LOCK_SECONDS }
+  }
+  // The lease first: the charge of the guess under way may have locked the owner, and a right PIN takes that back.
+  if (isLeased) return { state: 'taken' }
+  if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
+  if (row.lockedUntil !== null && !isOver(row, clocks)) {
+    const seconds = Math.ceil((row.lockedUntil.getTime() - clocks.earlier.getTime()) / MS_A_SECOND)
+    return { state: 'locked', retryAfterSeconds: seconds }
+  }
+  const charged = await nextOf(parts, row, chargedOf(row, clocks))
+  // Before the charge: a slow root key must not cost a guess.
+  const cleared = await nextOf(parts, charged, clearedOf(charged))
+  const written = await writeCharge(parts.db, { ...charged, lease })
+  if (written === null) {
+    const { row: again, isLeased: isTaken } = (await readGuesses(parts.db, { ...input, limits: [] })) ?? {}
+    // Another process that came first has changed it.
+    if (again?.revision === row.revision && !isTaken) throw new NotWritten('pin_guesses', row)
+    return { state: 'taken' }
+  }
+  // Before the PIN is checked, as a restored database must not give the guess back.
+  parts.journal.wrote(written)
+  await parts.journal.sync()
+  const locks = charged.fails === FAILS_MAX || charged.total === TOTAL_MAX
+  return { state: 'charged', projectId, ownerId, lease, version, locks, cleared }
+}
+
+/** Reads the row again and writes what follows from it. @returns false if the lease was not ours. */
+const release = async (parts: Parts, input: Leased, counted: (row: Counted) => Counted): Promise<boolean> => {
+  const { lease } = input
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const { row = null, isEarlier = false } = (await read(parts, { ...input, limits: [] })) ?? {}
+    if (row?.lease !== lease || isEarlier || !(await isAsWritten(parts, row))) return false
+    const written = await writeReleased(parts.db, { ...(await nextOf(parts, row, counted(row))), lease })
+    if (written !== null) {
+      parts.journal.wrote(written)
+      return true
+    }
+  }
+  return false
+}
+
+/** Fetches the keys of the MACs that `unlock` checks and makes: its transaction must wait for no key service. */
+const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
+  const { row } = (await readGuesses(parts.db, { ...owner, limits: [] })) ?? {}
+  if (row) await isAsWritten(parts, row)
+  const version = await newestProjectKeyVersion(parts.db, owner.projectId)
+  if (version !== null) await parts.projectKeys.macOf({ version, row: boundGuesses({ ...NO_GUESSES, ...owner }) })
+}
+
+type Unlocked = { readonly image: RowImage; readonly revision: number }
+
+const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<Unlocked | null> => {
+  const found = await reading(parts, { projectId, ownerId }, () => lockGuesses(tx, { projectId, ownerId }))
+  const version = await newestProjectKeyVersion(tx, projectId)
+  if (found === null || version === null) return null
+  // A forged row may have any revision, and journals know the true one: the new one is above them all.
+  const isOurs = found.row !== null && !found.isEarlier && (await isAsWritten(parts, found.row))
+  const floor = parts.journal.floorOf('pin_guesses', [projectId, ownerId])
+  const was = Math.max(isOurs ? (found.row?.revision ?? 0) : 0, parts.now().getTime(), floor)
+  const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
+  const mac = await parts.projectKeys.macOf({ version, row: boundGuesses(row) })
+  return { image: await replaceGuesses(tx, { ...row, mac }), revision: row.revision }
+}
+
+export type Guesses = ReturnType<typeof createGuesses>
+
+export const createGuesses = (parts: Parts) => ({
+  /**
+   * Charges one guess and takes the owner's lease. A charge that reaches a limit also locks the owner.
+   * @param input.limits the caller's limits of wrong PINs: if one is reached, nothing is charged.
+   */
+  charge: (input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => charge(parts, input),
+  /** After a right PIN: ends the lease, takes the charge back and clears `fails`. @returns false if the lease was not ours. */
+  clear: async ({ cleared, ...leased }: ChargedGuess): Promise<boolean> => {
+    const written = await writeReleased(parts.db, { ...cleared, lease: leased.lease })
+    if (written === null) return release(parts, leased, clearedOf)
+    parts.journal.wrote(written)
+    return true
+  },
+  /** After a wrong PIN: ends the lease and keeps the charge. @returns false if the lease was not ours. */
+  keep: (input: Leased): Promise<boolean> => endLease(parts.db, input),
+  /** Takes the charge of a PIN that was not checked back, and ends the lease. @returns false if the lease was not ours. */
+  takeBack: (input: Leased): Promise<boolean> => release(parts, input, takenBackOf),
+  /**
+   * For operators: clears all wrong PINs, also where the row is gone or was forged.
+   * @returns what was written; null if there is no such owner, or the owner has no PIN.
+   */
+  unlock: (tx: Tx, owner: Owner): Promise<Unlocked | null> => unlock(parts, tx, owner),
+  fetchKeys: (owner: Owner): Promise<void> => fetchKeys(parts, owner),
+  /** The MAC of a new owner's row, which has no guesses yet. */
+  macOfFirst: ({ projectKeyVersion: version, ...owner }: Owner & { readonly projectKeyVersion: number }) =>
+    parts.projectKeys.macOf({
+      version,
+      row: boundGuesses({ ...NO_GUESSES, ...owner }),
+    }),
+})
+
+const OWNERS_A_PAGE = 1_000
+
+const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: GuessesRow): Promise<boolean> => {
+  if (revision >= parts.journal.floorOf('pin_guesses', [projectId, ownerId])) return false
+  // It may have changed since the page was read.
+  return (await read(parts, { projectId, ownerId, limits: [] }))?.isEarlier === true
+}
+
+type Forged = Owner & { readonly trouble: string }
+
+/** For `audit verify`: the owners whose count is gone or not as it was written. @param input.projectId null: of all projects. */
+export const forgedGuesses = async (
+  parts: Parts,
+  input: { readonly projectId: string | null },
+): Promise<readonly Forged[]> => {
+  const forged: Forged[] = []
+  let after: Owner | null = null
+  for (;;) {
+    const owners: Awaited<ReturnType<typeof listGuesses>> = await listGuesses(parts.db, {
+      ...input,
+      after,
+      limit: OWNERS_A_PAGE,
+    })
+    for (const { projectId, ownerId, row } of owners) {
+      if (row === null) forged.push({ projectId, ownerId, trouble: 'it is gone' })
+      else if (!(await isAsWritten(parts, row)) || (await isWrittenBack(parts, row)))
+        forged.push({ projectId, ownerId, trouble: 'it is not as it was written' })
+    }
+    if (owners.length < OWNERS_A_PAGE) return forged
+    after = owners.at(-1) ?? null
+  }
+}

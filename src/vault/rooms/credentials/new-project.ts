@@ -1,0 +1,142 @@
+// A new project: its project key, wrapped by the root key, and its developer key, sealed under the developer secret. On
+// mainnet the secret comes later: until the project is activated it has no developer key, and can have no wallets.
+
+import { randomBytes } from 'node:crypto'
+import { writeFreezeList } from '../../../../db/queries/custody/freeze-lists.ts'
+import { insertDeveloperKey, readDeveloperKey } from '../../../../db/queries/custody/locks.ts'
+import { insertProjectKey, newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
+import type { Environment } from '../../../../db/words.ts'
+import { NotWritten } from '../../../../db/written.ts'
+import { AppError, noSuchProject } from '../../../platform/errors.ts'
+import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
+import { seal } from '../../../platform/sealing/envelope.ts'
+import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
+import { TESTNET_DEVELOPER_SECRET } from '../../contract/contract.ts'
+import { madeOtherwise, repeatable } from '../../contract/repeatable.ts'
+import { changing } from '../changing.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
+import { firstFreezeList } from '../wallets/freezes.ts'
+import { checkSecret, FIRST_VERSION } from './credential-keys.ts'
+import { requireDeveloperSecret } from './developer-secret.ts'
+
+type NewProjectInput = {
+  readonly projectId: string
+  /** null: the environment's published secret, or on mainnet none yet. */
+  readonly developerSecret: SecretText | null
+  readonly actor: string
+  /** The caller's other values for the project's row. The journal keeps them. */
+  readonly about?: string | undefined
+}
+
+type ActivationInput = NewProjectInput & { readonly developerSecret: SecretText }
+
+const secretFor = (environment: Environment, given: SecretText | null): SecretText | null => {
+  const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
+  if (secret !== null) requireDeveloperSecret(environment, secret)
+  return secret
+}
+
+const alreadyActivated = (): AppError =>
+  new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
+
+/** Whether the project's developer key opens with a secret; false if there is none. */
+const isSecretOf = async (
+  ctx: CustodyCtx,
+  { secret, ...of }: { readonly projectId: string; readonly actor: string; readonly secret: SecretText },
+): Promise<boolean> => {
+  const row = await readDeveloperKey(ctx.db, of.projectId)
+  if (row === null) return false
+  try {
+    const developerKey = await checkSecret(ctx, { ...of, row, secret })
+    developerKey.fill(0)
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'INVALID_SECRET') return false
+    throw error
+  }
+}
+
+const keepInJournal = (
+  { journal, now }: CustodyCtx,
+  note: { readonly projectId: string; readonly about: string; readonly isActive: boolean },
+): void => {
+  const where = { project_id: note.projectId }
+  // Of a project that was there before, as this call may be a repetition.
+  const freezes = { table: 'freeze_lists', where: { id: note.projectId } } as const
+  journal.addSeen({ table: 'project_keys', where }, { table: 'developer_keys', where }, freezes)
+  journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
+}
+
+type Making = NewProjectInput & { readonly secret: SecretText | null }
+
+const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making): Promise<void> => {
+  using keys = new HeldKeys()
+  if ((await newestProjectKeyVersion(ctx.db, projectId)) !== null) {
+    if (secret !== null && !(await isSecretOf(ctx, { projectId, actor, secret }))) throw madeOtherwise('project')
+    return
+  }
+  const projectKey = keys.hold(randomBytes(KEY_BYTES))
+  const of = { projectId, version: FIRST_VERSION }
+  const identity = identityOf.projectKey(of)
+  const { rootKeyId, wrapped } = await ctx.rootKeys.wrap({ key: projectKey, identity })
+  const developerKey = keys.hold(randomBytes(KEY_BYTES))
+  const sealed =
+    secret === null
+      ? null
+      : seal({
+          key: projectKey,
+          keyId: FIRST_VERSION,
+          identity: identityOf.developerKey(of),
+          plaintext: sealDeveloperKey({ ...of, secret, developerKey }),
+        })
+  await changing(ctx, async (tx, wrote) => {
+    await ctx.rootKeys.keepPresent(tx, rootKeyId)
+    wrote(await insertProjectKey(tx, { ...of, rootKeyId, wrapped }))
+    const freezes = await writeFreezeList(tx, { ...firstFreezeList(ctx.deploymentKey, projectId), before: null })
+    if (freezes === null) throw new NotWritten('freeze_lists')
+    wrote(freezes)
+    if (sealed !== null) wrote(await insertDeveloperKey(tx, { ...of, sealed }))
+    const details = { activated: sealed === null ? 'no' : 'yes' }
+    await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details })
+  })
+}
+
+/** Makes a project's keys, as `Vault.newProject` says. */
+export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promise<void> => {
+  requireCanonicalIds([input.projectId])
+  const secret = secretFor(ctx.environment, input.developerSecret)
+  await repeatable(['project_keys_project_id_version_pk'], () => makeProject(ctx, { ...input, secret }))
+  const { projectId, about = '' } = input
+  keepInJournal(ctx, { projectId, about, isActive: secret !== null })
+}
+
+const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
+  using keys = new HeldKeys()
+  const { db, projectKeys, audit } = ctx
+  const { projectId, developerSecret: secret, actor } = input
+  const version = await newestProjectKeyVersion(db, projectId)
+  if (version === null) throw noSuchProject()
+  if ((await readDeveloperKey(db, projectId)) !== null) {
+    if (!(await isSecretOf(ctx, { projectId, actor, secret }))) throw alreadyActivated()
+    return
+  }
+  const of = { projectId, version: FIRST_VERSION }
+  const inner = sealDeveloperKey({ ...of, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
+  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey(of), inner })
+  await changing(ctx, async (tx, wrote) => {
+    await projectKeys.keepNewest(tx, { projectId, version })
+    wrote(await insertDeveloperKey(tx, { ...of, sealed }))
+    await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
+  })
+}
+
+/** Makes the developer key of a mainnet project, as `Vault.activateProject` says. */
+export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
+  const { environment } = ctx
+  requireCanonicalIds([input.projectId])
+  if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')
+  requireDeveloperSecret(environment, input.developerSecret)
+  await repeatable(['developer_keys_pkey'], () => makeDeveloperKey(ctx, input))
+  keepInJournal(ctx, { projectId: input.projectId, about: '', isActive: true })
+}

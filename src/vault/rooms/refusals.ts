@@ -1,0 +1,147 @@
+// Refusals that may be part of an attack: wrong credentials, locked owners, forged rows. The vault records them itself, because an
+// attacker who controls an API would not.
+//
+// The first of each group (counted-events.ts) is in the audit before the request is answered. Those that follow within half a
+// minute share one row. At most ten groups of a kind get a row at once in that time, so repeated attempts do not fill the audit.
+// Each row is written by its own statement, so that a failure affects no other request. A vault that is killed loses the counts
+// that it has not written.
+
+import type { Db } from '../../../db/client.ts'
+import { type AuditRow, commitAuditRows } from '../../../db/queries/custody/audit.ts'
+import { isReferenceMissing } from '../../../db/violated-constraint.ts'
+import { type SecurityEventKind, VAULT_EVENTS, type VaultEventKind } from '../../../db/words.ts'
+import { NotWritten } from '../../../db/written.ts'
+import type { Audit, AuditAct } from '../../platform/audit/audit.ts'
+import { actOf, type Counted, createCounts, groupOf, rowsOf, seenOf } from '../../platform/audit/counted-events.ts'
+import { AppError, type SecurityEvent } from '../../platform/errors.ts'
+
+const WINDOW_MS = 30_000
+const AT_ONCE_OF_A_KIND_MAX = 10
+
+export type Refusals = ReturnType<typeof createRefusals>
+
+export type RefusalsLog = Readonly<Record<'error', (facts: object, sentence: string) => void>>
+
+type VaultEvent = SecurityEvent & { readonly kind: VaultEventKind }
+
+const isOfVault = (event: SecurityEvent): event is VaultEvent =>
+  VAULT_EVENTS.some((each: SecurityEventKind) => each === event.kind)
+
+/** The row of a request that names a project that does not exist. It belongs to the deployment. */
+const ofNoProject = ({ projectId, details, ...act }: AuditAct): AuditAct => ({
+  ...act,
+  projectId: null,
+  details: { ...details, project: projectId ?? '' },
+})
+
+/** The database says that it wrote something, and did not. */
+const undone = (cause: NotWritten): AppError => {
+  const { table, projectId, subject } = cause
+  return new AppError(
+    'internal',
+    `The database did not keep what the vault wrote in ${table}, so nothing was done with it.`,
+    {
+      event: { kind: 'write_undone', projectId, actor: 'system', subject, details: { table } },
+      cause,
+    },
+  )
+}
+
+export const createRefusals = (parts: {
+  readonly db: Db
+  readonly audit: Pick<Audit, 'commitBy'>
+  readonly log: RefusalsLog
+  readonly now: () => Date
+  readonly windowMs?: number
+}) => {
+  const { db, audit, log, now, windowMs = WINDOW_MS } = parts
+  const recorded = new WeakSet<SecurityEvent>()
+  let counts = createCounts<VaultEventKind>()
+  /** The groups that already have a row in this window. */
+  let atOnce = new Map<VaultEventKind, Set<string>>()
+  let timer: NodeJS.Timeout | null = null
+  let writing = Promise.resolve()
+
+  const commit = (act: AuditAct) =>
+    audit.commitBy(
+      async (rows: readonly AuditRow[]) => {
+        await commitAuditRows(db, rows)
+        return true
+      },
+      [act],
+    )
+
+  const write = async (counted: Counted<VaultEventKind>): Promise<void> => {
+    const act = actOf(counted)
+    try {
+      try {
+        await commit(act)
+      } catch (error) {
+        if (!isReferenceMissing(error)) throw error
+        await commit(ofNoProject(act))
+      }
+    } catch (err) {
+      log.error({ err, kind: counted.kind, count: counted.count }, 'a refusal is not in the audit yet')
+      counts.add(counted, counted)
+      begin()
+    }
+  }
+
+  const begin = (): void => {
+    timer ??= setTimeout(end, windowMs).unref()
+  }
+
+  /** Writes the counts. Groups that were counted get no row at once in the next window either. */
+  const end = (): void => {
+    const counted = counts.values()
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+    counts = createCounts()
+    atOnce = new Map()
+    for (const each of counted) groupsOf(each.kind).add(groupOf(each))
+    if (counted.length > 0) begin()
+    writing = Promise.all([writing, ...rowsOf(counted).map(write)]).then(() => {})
+  }
+
+  const groupsOf = (kind: VaultEventKind): Set<string> => {
+    const groups = atOnce.get(kind) ?? new Set()
+    atOnce.set(kind, groups)
+    return groups
+  }
+
+  const record = async (event: VaultEvent): Promise<void> => {
+    const seen = seenOf({ event, from: '' })
+    const atMs = now().getTime()
+    const once = { count: 1, sinceMs: atMs, untilMs: atMs }
+    const [groups, group] = [groupsOf(seen.kind), groupOf(seen)]
+    begin()
+    if (groups.has(group) || groups.size >= AT_ONCE_OF_A_KIND_MAX) {
+      counts.add(seen, once)
+      return
+    }
+    groups.add(group)
+    await write({ ...seen, ...once })
+  }
+
+  return {
+    /** Runs `work`. A refusal is recorded or counted before the error is thrown on. */
+    recording: async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      try {
+        return await work()
+      } catch (thrown) {
+        const error = thrown instanceof NotWritten ? undone(thrown) : thrown
+        const event = error instanceof AppError ? error.event : null
+        if (event !== null && isOfVault(event) && !recorded.has(event)) {
+          recorded.add(event)
+          await record(event)
+        }
+        throw error
+      }
+    },
+    /** Writes the counts, and returns when all rows are written. */
+    flush: async (): Promise<void> => {
+      end()
+      await writing
+    },
+  }
+}

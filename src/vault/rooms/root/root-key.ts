@@ -1,0 +1,116 @@
+// The root key only wraps and unwraps project keys and the deployment's key. What it wraps is bound to an identity (additional
+// data or an encryption context), so that a wrapped key in another row does not unwrap. A key from a file is in this process's
+// memory; a key in a service (aws-kms.ts, gcp-kms.ts, vault-transit.ts) is not.
+
+import type { Db, Tx } from '../../../../db/client.ts'
+import { lockRootKeyId, readDeployment } from '../../../../db/queries/custody/deployment.ts'
+import { NO_KEY_ID, open, type RowIdentity, seal } from '../../../platform/sealing/envelope.ts'
+import { deriveKey } from '../../../platform/sealing/kdf.ts'
+import { fingerprintOf, readKey } from '../../../platform/sealing/key-source.ts'
+import { KeyRotated } from '../../contract/repeatable.ts'
+import { UnfitVault } from '../../contract/unfit-vault.ts'
+import { openAwsKmsKey } from './aws-kms.ts'
+import { openGcpKmsKey } from './gcp-kms.ts'
+import { openVaultTransitKey, type VaultAccess } from './vault-transit.ts'
+
+export type RootKey = {
+  /** Names the key, not its place. It stays the same when a service makes a new version of the key. */
+  readonly id: string
+  /** @throws unavailable if the key's service does not answer. */
+  wrap(input: { readonly key: Uint8Array; readonly identity: RowIdentity }): Promise<Uint8Array>
+  /** @returns bytes that the caller zeroes. @throws EnvelopeError */
+  unwrap(input: { readonly wrapped: Uint8Array; readonly identity: RowIdentity }): Promise<Uint8Array>
+}
+
+/** The root key from a file or a file descriptor. It stays in this process's memory. */
+const openLocalKey = (spec: string): RootKey => {
+  const secret = readKey({ name: 'ROOT_KEY', spec })
+  const key = deriveKey(secret, ['root key'])
+  const id = fingerprintOf(secret)
+  secret.fill(0)
+  return {
+    id,
+    wrap: async (input) => seal({ key, keyId: NO_KEY_ID, identity: input.identity, plaintext: input.key }),
+    unwrap: async (input) => open({ key, keyId: NO_KEY_ID, identity: input.identity, sealed: input.wrapped }),
+  }
+}
+
+type RootKeySetting = {
+  readonly spec: string
+  /** null unless the key is in HashiCorp Vault. */
+  readonly vault: VaultAccess | null
+}
+
+/**
+ * Opens the root key.
+ * @param setting `file:/path` or `fd:N` (32 bytes, raw or in hex or base64), `aws-kms:<key id or ARN>`,
+ * `gcp-kms:projects/…/cryptoKeys/…` or `vault-transit:https://host/mount/key`. A text alone is a `spec` without Vault.
+ * @throws Error with a sentence that says what is wrong, and contains nothing of the key.
+ */
+export const openRootKey = async (setting: string | RootKeySetting): Promise<RootKey> => {
+  const { spec, vault } = typeof setting === 'string' ? { spec: setting, vault: null } : setting
+  const [, scheme, rest = ''] = /^([a-z-]+):(.*)$/s.exec(spec) ?? []
+  switch (scheme) {
+    case 'file':
+    case 'fd':
+      return openLocalKey(spec)
+    case 'aws-kms':
+      return openAwsKmsKey({ key: rest })
+    case 'gcp-kms':
+      return openGcpKmsKey({ keyName: rest })
+    case 'vault-transit':
+      return openVaultTransitKey({ place: rest, access: vault })
+    default:
+      throw new Error('ROOT_KEY must begin with file:, fd:, aws-kms:, gcp-kms: or vault-transit:.')
+  }
+}
+
+type WrappedKey = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
+
+/**
+ * The root keys of a process: the one that the database belongs to and, while it is being changed, the next one. A process
+ * with both works without a pause, as each project key's row says which of them wrapped it.
+ */
+export type RootKeys = ReturnType<typeof createRootKeys>
+
+export const createRootKeys = (parts: {
+  readonly db: Db
+  readonly rootKey: RootKey
+  readonly nextRootKey?: RootKey | null | undefined
+}) => {
+  const ids = [parts.rootKey, parts.nextRootKey].flatMap((each) => (each ? [each.id] : []))
+  const byId = (id: string): RootKey => {
+    const held = [parts.rootKey, parts.nextRootKey].find((each) => each?.id === id)
+    if (held) return held
+    throw new UnfitVault()
+  }
+  return {
+    ids,
+    rootKey: parts.rootKey,
+    /** null if no change is prepared. */
+    nextRootKey: parts.nextRootKey ?? null,
+    /** Wraps a new key with the root key that the database belongs to. */
+    wrap: async (input: Parameters<RootKey['wrap']>[0]): Promise<WrappedKey> => {
+      const row = await readDeployment(parts.db)
+      const rootKey = byId(row?.rootKeyId ?? parts.rootKey.id)
+      return { rootKeyId: rootKey.id, wrapped: await rootKey.wrap(input) }
+    },
+    /** Whether one of them is the root key that the database belongs to. */
+    arePresent: async (): Promise<boolean> => {
+      const row = await readDeployment(parts.db)
+      return ids.some((id) => id === row?.rootKeyId)
+    },
+    /** @returns bytes that the caller zeroes. @throws EnvelopeError */
+    unwrap: async ({ rootKeyId, wrapped, identity }: WrappedKey & { readonly identity: RowIdentity }) =>
+      byId(rootKeyId).unwrap({ wrapped, identity }),
+    /**
+     * Call it in the transaction that writes what `wrap` returned. Until it ends, the database belongs to this root key, so
+     * that a rotation misses no project key. @throws KeyRotated if the database belongs to another root key by now.
+     */
+    keepPresent: async (tx: Tx, rootKeyId: string) => {
+      const present = await lockRootKeyId(tx, 'share')
+      if (present === null || present === rootKeyId) return
+      throw new KeyRotated('root key')
+    },
+  }
+}

@@ -1,0 +1,347 @@
+// The hierarchy of keys, from a credential to one wallet's private key. These functions are pure: bytes in, bytes out.
+//
+//   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project). From it comes a
+//                    key pair: the public key stands before the sealed developer key
+//   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner), and in a user
+//                    key lock for each further secret, under HKDF(secret, "user key lock" ‖ project ‖ owner ‖ kind ‖ passkey)
+//   control key    (random, one for each     sealed in an owner lock, under
+//                  keyring and control mode)   HKDF(developer key | user key, "owner lock" ‖ lock)
+//     ├ wallet key = HKDF(control key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
+//     └ family keys  the seed's private keys, one for each family, sealed under HKDF(control key, "family keys" ‖ lock):
+//                    from them come further wallets of the mode
+//   seed           the keyring's entropy, phrase or imported key, sealed in the seed lock, under
+//                    HKDF(keys of all modes that control the keyring, "seed lock" ‖ keyring ‖ modes).
+//                    So if control is shared, the seed needs developer key ‖ user key
+//
+// A policy lock lets the developer open one wallet's key without the owner lock: it holds the wallet key, sealed by HPKE to the
+// public key of HKDF(developer key, "policies" ‖ project). So a user makes one without the developer's secret. A wallet key
+// does not reveal the control key, so a policy lock opens no other wallet and no family key. The terms of the policy are bound
+// into both layers: edited ones open nothing.
+//
+// That the developer key or the user key opens is the check of the credential; no hash of a credential is stored. Developer
+// keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these functions seal and open
+// the inner layer. So even database and root key together open nothing without the credential.
+//
+// Who receives a key zeroes it.
+
+import {
+  CONTROL_MODES,
+  type ControlMode,
+  type KeyringKind,
+  type Network,
+  type UserSecretKind,
+  type WalletType,
+} from '../../../../db/words.ts'
+import { type BoundFields, encodeFields, HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
+import {
+  EnvelopeError,
+  encodeIdentity,
+  NO_KEY_ID,
+  open,
+  type RowIdentity,
+  seal,
+} from '../../../platform/sealing/envelope.ts'
+import { deriveKey, hmac, KEY_BYTES } from '../../../platform/sealing/kdf.ts'
+import { openSealedTo, publicKeyOf, sealTo } from './hpke.ts'
+
+type Project = { readonly projectId: string }
+type Owner = Project & { readonly ownerId: string }
+/** It rises with each change of a credential, so what an earlier one opened does not open as the later one's. */
+type Version = { readonly version: number }
+type DeveloperKey = Project & Version
+type UserKey = Owner & Version
+type UserKeyLock = UserKey & { readonly kind: UserSecretKind; readonly passkeyId: string }
+type Keyring = Project & { readonly keyringId: string }
+type OwnerLock = Keyring & { readonly lockId: string; readonly controlMode: ControlMode }
+/** The parts of a lock that can change without a credential. So only its outer layer binds them. */
+type OuterOwnerLock = OwnerLock & { readonly policiesOnly: boolean; readonly version: number }
+/** The modes say which credentials open the seed, so they are bound. */
+type SeedLock = Keyring & {
+  readonly kind: KeyringKind
+  /** All that control the keyring, in any order. */
+  readonly controlModes: readonly ControlMode[]
+}
+type Wallet = Keyring & { readonly walletId: string }
+/**
+ * What decides for what the key signs, who may use it and whether it is frozen. A key has two wallets on an EVM network, and their type
+ * tells them apart.
+ */
+type WalletKey = Wallet & {
+  readonly network: Network
+  readonly controlMode: ControlMode
+  readonly type: WalletType
+  readonly ownerId: string
+}
+type PolicyLock = Wallet & { readonly lockId: string; readonly terms: BoundFields }
+
+const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Call it for new rows: the database returns UUIDs in lower case, so a row sealed with an upper-case id would never open. */
+export const requireCanonicalIds = (ids: readonly string[]): void => {
+  if (!ids.every((id) => CANONICAL_UUID.test(id))) throw new Error('an id to seal under is not a UUID in lower case')
+}
+
+const NOWHERE = { keyringId: '', walletId: '' }
+
+/** The opened keys of the credentials that were given, by control mode. */
+export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
+
+/** The order of modes in identities that name several. */
+const inOrder = (modes: readonly ControlMode[]) => CONTROL_MODES.filter((mode) => modes.includes(mode))
+
+const ofOwnerLock = (
+  purpose: string,
+  { projectId, keyringId, lockId: rowId, controlMode }: OwnerLock,
+): RowIdentity => ({
+  ...NOWHERE,
+  purpose,
+  projectId,
+  keyringId,
+  rowId,
+  bound: { control_mode: controlMode },
+})
+
+/** The identities under which rows are sealed. They are part of the frozen format. */
+export const identityOf = {
+  projectKey: ({ projectId, version }: Project & Version): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'project key',
+    projectId,
+    rowId: String(version),
+  }),
+  developerKey: ({ projectId, version }: DeveloperKey): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'developer key',
+    projectId,
+    rowId: projectId,
+    bound: { version },
+  }),
+  userKey: ({ projectId, ownerId: rowId, version }: UserKey): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'user key',
+    projectId,
+    rowId,
+    bound: { version },
+  }),
+  userKeyLock: ({ projectId, ownerId: rowId, kind, passkeyId, version }: UserKeyLock): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'user key lock',
+    projectId,
+    rowId,
+    bound: { kind, passkey_id: passkeyId, version },
+  }),
+  pinGuesses: ({ projectId, ownerId: rowId }: Owner): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'pin guesses',
+    projectId,
+    rowId,
+  }),
+  seedLock: ({ projectId, keyringId, kind, controlModes }: SeedLock): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'seed lock',
+    projectId,
+    keyringId,
+    rowId: keyringId,
+    bound: { kind, control_modes: inOrder(controlModes).join(' ') },
+  }),
+  ownerLock: (of: OwnerLock): RowIdentity => ofOwnerLock('owner lock', of),
+  /** The identity of the outer layer. It equals the inner one if the lock was never put under policies. */
+  outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): RowIdentity => {
+    const identity = ofOwnerLock('owner lock', of)
+    if (!policiesOnly && version === 1) return identity
+    return { ...identity, bound: { ...identity.bound, policies_only: String(policiesOnly), version } }
+  },
+  familyKeys: (of: OwnerLock): RowIdentity => ofOwnerLock('family keys', of),
+  walletKey: ({ projectId, keyringId, walletId, ...of }: WalletKey): RowIdentity => ({
+    purpose: 'wallet key',
+    projectId,
+    keyringId,
+    walletId,
+    rowId: walletId,
+    bound: { network: of.network, control_mode: of.controlMode, type: of.type, owner_id: of.ownerId },
+  }),
+  policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): RowIdentity => ({
+    purpose: 'policy lock',
+    projectId,
+    keyringId,
+    walletId,
+    rowId,
+    bound,
+  }),
+  policySpending: ({ projectId, policyId: rowId }: Project & { readonly policyId: string }): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'policy spending',
+    projectId,
+    rowId,
+  }),
+  delegateList: ({ projectId }: Project): RowIdentity => ({
+    ...NOWHERE,
+    purpose: 'delegate list',
+    projectId,
+    rowId: projectId,
+  }),
+}
+
+type Under = { readonly key: Uint8Array; readonly identity: RowIdentity }
+
+/** Seals under a key that was derived for this value alone, and zeroes the key. */
+const sealUnder = (under: Under, plaintext: Uint8Array): Uint8Array => {
+  try {
+    return seal({ ...under, keyId: NO_KEY_ID, plaintext })
+  } finally {
+    under.key.fill(0)
+  }
+}
+
+/** The inverse of `sealUnder`; zeroes the key as well. */
+const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
+  try {
+    return open({ ...under, keyId: NO_KEY_ID, sealed })
+  } finally {
+    under.key.fill(0)
+  }
+}
+
+/** As `openUnder`, with a key from a credential. @returns null if the credential is wrong. */
+const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | null => {
+  try {
+    return openUnder(under, sealed)
+  } catch (error) {
+    if (error instanceof EnvelopeError && error.fault === 'authentication failed') return null
+    throw error
+  }
+}
+
+const underSecret = (of: DeveloperKey & { readonly secret: SecretText }): Under => ({
+  key: hmac({ key: of.secret, message: encodeFields(['developer key', of.projectId]) }),
+  identity: identityOf.developerKey(of),
+})
+
+/** The private key to which policies of a project are sealed. */
+const policiesKeyOf = (of: Project & { readonly developerKey: Uint8Array }): Uint8Array =>
+  deriveKey(of.developerKey, ['policies', of.projectId])
+
+/** @returns the public key for policies (32 bytes), then the envelope of the developer key. */
+export const sealDeveloperKey = (
+  of: DeveloperKey & { readonly secret: SecretText; readonly developerKey: Uint8Array },
+): Uint8Array => {
+  using keys = new HeldKeys()
+  const publicKey = publicKeyOf(keys.hold(policiesKeyOf(of)))
+  return Buffer.concat([publicKey, sealUnder(underSecret(of), of.developerKey)])
+}
+
+/** @returns null if the secret is wrong. */
+export const openDeveloperKey = (of: DeveloperKey & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underSecret(of), of.sealed.subarray(KEY_BYTES))
+
+/** The developer's public key for policies. @param sealed what `sealDeveloperKey` returned. */
+export const policiesPublicKeyIn = (sealed: Uint8Array): Uint8Array => sealed.subarray(0, KEY_BYTES)
+
+/** @param of.stretched argon2id of the PIN. */
+const underPin = (of: UserKey & { readonly stretched: Uint8Array }): Under => ({
+  key: deriveKey(of.stretched, ['user key', of.projectId, of.ownerId]),
+  identity: identityOf.userKey(of),
+})
+
+export const sealUserKey = (of: UserKey & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
+  sealUnder(underPin(of), of.userKey)
+
+/** @returns null if the PIN is wrong. */
+export const openUserKey = (of: UserKey & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underPin(of), of.sealed)
+
+/** @param of.secret uniformly random, at least 16 bytes. */
+const underUserSecret = (of: UserKeyLock & { readonly secret: Uint8Array }): Under => ({
+  key: deriveKey(of.secret, ['user key lock', of.projectId, of.ownerId, of.kind, of.passkeyId]),
+  identity: identityOf.userKeyLock(of),
+})
+
+export const sealUserKeyLock = (of: UserKeyLock & { readonly secret: Uint8Array; readonly userKey: Uint8Array }) =>
+  sealUnder(underUserSecret(of), of.userKey)
+
+/** @returns the user key; null if the secret is wrong. */
+export const openUserKeyLock = (of: UserKeyLock & { readonly secret: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underUserSecret(of), of.sealed)
+
+/** The developer key, the user key, or if control is shared both, each after its length. */
+const underSeedLock = ({ credentialKeyOf, ...of }: SeedLock & { readonly credentialKeyOf: CredentialKeyOf }): Under => {
+  using keys = new HeldKeys()
+  const controlModes = inOrder(of.controlModes)
+  const credentialKeys = controlModes.map((mode) => {
+    const key = credentialKeyOf[mode]
+    if (key === null) throw new Error('a seed needs the credentials of all modes that control it')
+    return key
+  })
+  const together = keys.hold(encodeFields(credentialKeys))
+  return {
+    key: deriveKey(together, ['seed lock', of.keyringId, ...controlModes]),
+    identity: identityOf.seedLock(of),
+  }
+}
+
+/** @param of.seed the entropy of a phrase, or the imported key. */
+export const sealSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly seed: Uint8Array }) =>
+  sealUnder(underSeedLock(of), of.seed)
+
+/** @returns the entropy of a phrase, or the imported key. */
+export const openSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array }) =>
+  openUnder(underSeedLock(of), of.sealed)
+
+/** @param of.credentialKey the key of the lock's control mode: the developer key or the user key. */
+const underOwnerLock = (of: OwnerLock & { readonly credentialKey: Uint8Array }): Under => ({
+  key: deriveKey(of.credentialKey, ['owner lock', of.lockId]),
+  identity: identityOf.ownerLock(of),
+})
+
+export const sealControlKey = (
+  of: OwnerLock & { readonly credentialKey: Uint8Array; readonly controlKey: Uint8Array },
+) => sealUnder(underOwnerLock(of), of.controlKey)
+
+/** @returns the control key. */
+export const openControlKey = (of: OwnerLock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underOwnerLock(of), of.sealed)
+
+const underControlKey = (of: OwnerLock & { readonly controlKey: Uint8Array }): Under => ({
+  key: deriveKey(of.controlKey, ['family keys', of.lockId]),
+  identity: identityOf.familyKeys(of),
+})
+
+export const sealFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly familyKeys: Uint8Array }) =>
+  sealUnder(underControlKey(of), of.familyKeys)
+
+/** @returns the private keys of all families, as `familyKeysOf` makes them. */
+export const openFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underControlKey(of), of.sealed)
+
+/** The key that seals one wallet's private key. */
+export const walletKeyOf = (of: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
+  deriveKey(of.controlKey, ['wallet', of.walletId])
+
+const underWallet = (of: WalletKey & { readonly controlKey: Uint8Array }): Under => ({
+  key: walletKeyOf(of),
+  identity: identityOf.walletKey(of),
+})
+
+export const sealWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly privateKey: Uint8Array }) =>
+  sealUnder(underWallet(of), of.privateKey)
+
+/** @returns the wallet's private key. */
+export const openWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underWallet(of), of.sealed)
+
+/** The same with the wallet key, which it zeroes. */
+export const openWalletKeyBy = (of: WalletKey & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
+
+const policyLockInfo = (of: PolicyLock): Uint8Array => encodeIdentity(identityOf.policyLock(of))
+
+/** @param of.publicKey the developer's, for policies. */
+export const sealPolicyLock = (of: PolicyLock & { readonly publicKey: Uint8Array; readonly walletKey: Uint8Array }) =>
+  sealTo({ publicKey: of.publicKey, info: policyLockInfo(of), plaintext: of.walletKey })
+
+/** @returns the wallet key. */
+export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) => {
+  using keys = new HeldKeys()
+  const privateKey = keys.hold(policiesKeyOf(of))
+  return openSealedTo({ privateKey, info: policyLockInfo(of), sealed: of.sealed })
+}

@@ -1,0 +1,232 @@
+// The vault at its two sockets: one for APIs, and one for its operator. APIs of other machines may come by TLS.
+//
+// An opened key belongs to the connection that opened it, under a number that means nothing on another one. It is zeroed when
+// it is closed, when its connection ends, and by itself after a while. A client that names a key which is not open on the connection
+// makes a mistake or attacks: the connection is closed, and an audit row says so.
+
+import type { Audit } from '../../platform/audit/audit.ts'
+import { AppError } from '../../platform/errors.ts'
+import { Refused } from '../client/data.ts'
+import { operatorSocketOf } from '../client/remote-vault.ts'
+import * as keys from '../client/vault-methods.ts'
+import { createRefusedConnections } from './refused-connections.ts'
+import {
+  KeyClosed,
+  type OpenKey,
+  type OpenPolicies,
+  type OpenPolicyKey,
+  type OperatorVault,
+  type Vault,
+} from './vault.ts'
+import { doorAtPath, type PeerUsers } from './wire/door.ts'
+import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
+import { createRoom } from './wire/room.ts'
+import { doorByTls, type TlsDoor } from './wire/tls-door.ts'
+
+const { METHODS, OPERATOR_METHODS } = keys
+
+/** More than an API has requests at once. */
+const KEYS_A_CONNECTION_MAX = 10_000
+
+type Opened =
+  | { readonly by: 'credential'; readonly key: OpenKey }
+  | { readonly by: 'policy'; readonly key: OpenPolicyKey }
+  | { readonly by: 'policies'; readonly key: OpenPolicies }
+
+const notOpen = () => new Refused('a key is not open on this connection')
+
+/** The keys that are open on each connection. */
+const createOpenKeys = () => {
+  const connections = new WeakMap<Connection, Map<number, Opened>>()
+  let lastHandle = 0
+
+  const of = (connection: Connection): Map<number, Opened> => {
+    const open = connections.get(connection) ?? new Map<number, Opened>()
+    connections.set(connection, open)
+    return open
+  }
+
+  return {
+    /** @returns the key with its handle. */
+    open: async <One extends Opened>(connection: Connection, opening: () => Promise<One>) => {
+      if (of(connection).size >= KEYS_A_CONNECTION_MAX)
+        throw new AppError('busy', 'Too many keys are open: try again.', { retryAfterSeconds: 1 })
+      const opened = await opening()
+      // Nobody would close it.
+      if (connection.ended.aborted) opened.key[Symbol.dispose]()
+      lastHandle += 1
+      of(connection).set(lastHandle, opened)
+      return { handle: lastHandle, opened }
+    },
+    /** @throws Refused */
+    get: (connection: Connection, handle: number): Opened => {
+      const opened = of(connection).get(handle)
+      if (opened === undefined) throw notOpen()
+      return opened
+    },
+    close: (connection: Connection, handle: number): void => {
+      of(connection).get(handle)?.key[Symbol.dispose]()
+      if (!of(connection).delete(handle)) throw notOpen()
+    },
+    /** Closes it; the connection may have ended meanwhile. */
+    release: (connection: Connection, handle: number): void => {
+      connections.get(connection)?.get(handle)?.key[Symbol.dispose]()
+      connections.get(connection)?.delete(handle)
+    },
+    end: (connection: Connection): void => {
+      for (const { key } of of(connection).values()) key[Symbol.dispose]()
+      connections.delete(connection)
+    },
+  }
+}
+
+/** Only an attacker or a mistake uses a key too often. */
+const refusingClosed = async <Result>(signing: Promise<Result>): Promise<Result> => {
+  try {
+    return await signing
+  } catch (error) {
+    throw error instanceof KeyClosed ? new Refused('a key was used too often') : error
+  }
+}
+
+/** The public key outlives the request, and its bytes do not. */
+const kept = <Request extends { readonly wallet: { readonly publicKey: Uint8Array } }>(request: Request): Request => ({
+  ...request,
+  wallet: { ...request.wallet, publicKey: new Uint8Array(request.wallet.publicKey) },
+})
+
+const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): readonly Served[] => [
+  serve(keys.openKey, async (request, { connection }) => {
+    const opening = async () => ({ by: 'credential', key: await vault.openKey(kept(request)) }) as const
+    return (await open.open(connection, opening)).handle
+  }),
+  serve(keys.openKeyByPolicy, async (request, { connection }) => {
+    const opening = async () => ({ by: 'policy', key: await vault.openKeyByPolicy(kept(request)) }) as const
+    return (await open.open(connection, opening)).handle
+  }),
+  serve(keys.openPolicies, async (request, { connection }) => {
+    const opening = async () => ({ by: 'policies', key: await vault.openPolicies(kept(request)) }) as const
+    const { handle, opened } = await open.open(connection, opening)
+    return { handle, policies: opened.key.policies }
+  }),
+  serve(keys.sign, async ({ handle, uses }, { connection }) => {
+    const opened = open.get(connection, handle)
+    if (opened.by !== 'credential') throw notOpen()
+    return await refusingClosed(opened.key.sign(...uses))
+  }),
+  serve(keys.signByPolicy, async ({ handle, spends, uses }, { connection }) => {
+    const opened = open.get(connection, handle)
+    if (opened.by !== 'policy') throw notOpen()
+    return await refusingClosed(opened.key.sign(spends, ...uses))
+  }),
+  serve(keys.signOnceByPolicy, async ({ handle, uses, ...by }, { connection }) => {
+    const opened = open.get(connection, handle)
+    if (opened.by !== 'policies') throw notOpen()
+    const signatures = await refusingClosed(opened.key.sign(by, ...uses))
+    // It was for one use, so its client need not close it.
+    open.release(connection, handle)
+    return signatures
+  }),
+  serve(keys.closeKey, async ({ handle }, { connection }) => open.close(connection, handle)),
+]
+
+const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>> => ({
+  signOnce: serve(METHODS.signOnce, vault.signOnce),
+  signMessage: serve(METHODS.signMessage, vault.signMessage),
+  signAuthorization: serve(METHODS.signAuthorization, vault.signAuthorization),
+  newWallet: serve(METHODS.newWallet, vault.newWallet),
+  newPolicy: serve(METHODS.newPolicy, vault.newPolicy),
+  putUnderPolicies: serve(METHODS.putUnderPolicies, vault.putUnderPolicies),
+  revokePolicy: serve(METHODS.revokePolicy, vault.revokePolicy),
+  exportKeyring: serve(METHODS.exportKeyring, vault.exportKeyring),
+  changeUserPin: serve(METHODS.changeUserPin, vault.changeUserPin),
+  newRecoveryCode: serve(METHODS.newRecoveryCode, vault.newRecoveryCode),
+  addPasskeySecret: serve(METHODS.addPasskeySecret, vault.addPasskeySecret),
+  removeUserSecret: serve(METHODS.removeUserSecret, vault.removeUserSecret),
+  userSecrets: serve(METHODS.userSecrets, vault.userSecrets),
+  changeDeveloperSecret: serve(METHODS.changeDeveloperSecret, vault.changeDeveloperSecret),
+  changeFreezes: serve(METHODS.changeFreezes, vault.changeFreezes),
+  status: serve(METHODS.status, vault.status),
+  unrevokedPolicies: serve(METHODS.unrevokedPolicies, vault.unrevokedPolicies),
+  policyRoom: serve(METHODS.policyRoom, vault.policyRoom),
+  listPolicies: serve(METHODS.listPolicies, vault.listPolicies),
+  findWalletOfPolicy: serve(METHODS.findWalletOfPolicy, vault.findWalletOfPolicy),
+  unrecorded: serve(METHODS.unrecorded, vault.unrecorded),
+  recentNotes: serve(METHODS.recentNotes, vault.recentNotes),
+  finishRecording: serve(METHODS.finishRecording, vault.finishRecording),
+})
+
+const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPERATOR_METHODS, Served>> => ({
+  newProject: serve(OPERATOR_METHODS.newProject, vault.newProject),
+  activateProject: serve(OPERATOR_METHODS.activateProject, vault.activateProject),
+  unlockOwner: serve(OPERATOR_METHODS.unlockOwner, vault.unlockOwner),
+  releaseFromPolicies: serve(OPERATOR_METHODS.releaseFromPolicies, vault.releaseFromPolicies),
+  changeDelegates: serve(OPERATOR_METHODS.changeDelegates, vault.changeDelegates),
+  listDelegates: serve(OPERATOR_METHODS.listDelegates, vault.listDelegates),
+  rotateRootKey: serve(OPERATOR_METHODS.rotateRootKey, (input, { onProgress }) =>
+    vault.rotateRootKey(input, onProgress),
+  ),
+  rotateProjectKey: serve(OPERATOR_METHODS.rotateProjectKey, (input, { onProgress }) =>
+    vault.rotateProjectKey(input, onProgress),
+  ),
+  verifyAudit: serve(OPERATOR_METHODS.verifyAudit, (input, { onProgress }) => vault.verifyAudit(input, onProgress)),
+  forgedRows: serve(OPERATOR_METHODS.forgedRows, vault.forgedRows),
+  planArchive: serve(OPERATOR_METHODS.planArchive, vault.planArchive),
+  archiveLines: serve(OPERATOR_METHODS.archiveLines, vault.archiveLines),
+  auditCheckpoints: serve(OPERATOR_METHODS.auditCheckpoints, vault.auditCheckpoints),
+  signCheckpoint: serve(OPERATOR_METHODS.signCheckpoint, vault.signCheckpoint),
+  dropArchived: serve(OPERATOR_METHODS.dropArchived, vault.dropArchived),
+  journalState: serve(OPERATOR_METHODS.journalState, vault.journalState),
+  retireJournal: serve(OPERATOR_METHODS.retireJournal, vault.retireJournal),
+  journalNotes: serve(OPERATOR_METHODS.journalNotes, vault.journalNotes),
+  replayJournal: serve(OPERATOR_METHODS.replayJournal, vault.replayJournal),
+  compactJournal: serve(OPERATOR_METHODS.compactJournal, vault.compactJournal),
+  finishRestore: serve(OPERATOR_METHODS.finishRestore, vault.finishRestore),
+})
+
+type Serving = {
+  readonly vault: OperatorVault
+  readonly audit: Audit
+  readonly log: Readonly<Record<'warn' | 'error', (facts: object, sentence: string) => void>>
+  readonly now: () => Date
+  /** Where APIs connect; the operator's socket is beside it. */
+  readonly path: string
+  /** The users that may connect there; null: all that the socket's mode allows, and nothing is known of them. */
+  readonly users: PeerUsers | null
+  /** Where APIs of other machines connect, if they may. */
+  readonly tls: TlsDoor | null
+}
+
+/**
+ * Lets APIs and the operator ask a vault. An API that somebody else controls can ask nothing that only an operator may.
+ * @returns the places for clients; the first is the operator's.
+ * @throws Error with a sentence for the operator if it cannot listen there.
+ */
+export const serveVault = async (
+  serving: Serving,
+): Promise<Pick<Listener, 'stop'> & { readonly places: readonly string[] }> => {
+  const { vault, path, users, tls, log } = serving
+  const open = createOpenKeys()
+  const refused = createRefusedConnections(serving)
+  const onFailure: ListenOptions['onFailure'] = ({ error, method }) => log.error({ err: error, method }, 'failed')
+  const common = { onRefused: refused.record, onFailure, name: 'vault', onEnd: open.end }
+  const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
+  const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
+  // With room of its own, an operator is heard whatever the APIs do.
+  const ofOperator = { ...common, audience: 'operator', methods: forOperator } as const
+  const ofApi = { ...common, audience: 'everybody', methods: forApi, room: createRoom() } as const
+  const listeners: Listener[] = []
+  const stop: Listener['stop'] = async (input) => {
+    await Promise.all(listeners.map((listener) => listener.stop(input)))
+    await refused.stop()
+  }
+  try {
+    listeners.push(await listen({ ...ofOperator, door: doorAtPath({ path: operatorSocketOf(path), mode: 0o600 }) }))
+    listeners.push(await listen({ ...ofApi, door: doorAtPath({ path, mode: 0o660, users }) }))
+    if (tls !== null) listeners.push(await listen({ ...ofApi, door: doorByTls(tls) }))
+    return { places: listeners.map(({ place }) => place), stop }
+  } catch (error) {
+    await stop({ graceMs: 0 })
+    throw error
+  }
+}

@@ -1,0 +1,32 @@
+import type { Db } from '../../../../db/client.ts'
+import { pageOfKeyrings, pageOfOwnerLocks } from '../../../../db/queries/custody/owner-locks.ts'
+import { allPages } from '../all-pages.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+
+type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
+
+type ForgedKeyring = { readonly projectId: string; readonly id: string; readonly trouble: string }
+
+/** For `audit verify`: the keyrings whose seed or locks are not as they were made. @param input.projectId null: of all projects. */
+export const forgedLocks = async (
+  { db, projectKeys }: Parts,
+  input: { readonly projectId: string | null },
+): Promise<readonly ForgedKeyring[]> => {
+  const forged: ForgedKeyring[] = []
+  for await (const { id, sealed, ...of } of allPages(db, pageOfKeyrings, input.projectId)) {
+    const identity = identityOf.seedLock({ ...of, keyringId: id })
+    if (await projectKeys.isOuterAsSealed({ identity, sealed })) continue
+    forged.push({
+      projectId: of.projectId,
+      id,
+      trouble: 'its seed lock, or the set of its locks, is not as it was made',
+    })
+  }
+  for await (const { id: lockId, sealed, ...of } of allPages(db, pageOfOwnerLocks, input.projectId)) {
+    if (await projectKeys.isOuterAsSealed({ identity: identityOf.outerOwnerLock({ ...of, lockId }), sealed })) continue
+    const { projectId, keyringId: id, controlMode } = of
+    forged.push({ projectId, id, trouble: `its lock of the ${controlMode} is not as it was made` })
+  }
+  return forged
+}

@@ -1,0 +1,229 @@
+// The locks of a keyring. Each has two layers: the inner one with keys of credentials, the outer one with the project's key.
+// An owner lock is for each control mode, and holds the control key that opens the mode's wallets. The seed lock is for all
+// modes together. It holds the seed: the owner's entropy, or an imported phrase or key.
+//
+// An export, and a signature of a message, need the credentials of all modes. So if control is shared, neither side can do
+// these alone, and no policy can do them at all. An export opens the seed lock, which does not open with fewer. A message is
+// signed with the key of a wallet, so there the seed lock's outer layer proves which modes control the keyring.
+
+import { randomUUID } from 'node:crypto'
+import type { Tx } from '../../../../db/client.ts'
+import type { KeyringRow, OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
+import type { NewOwnerLockRow } from '../../../../db/queries/custody/locks.ts'
+import { holdOwnerLocks } from '../../../../db/queries/custody/owner-locks.ts'
+import type { ControlMode, KeyringKind } from '../../../../db/words.ts'
+import { AppError, unreachable } from '../../../platform/errors.ts'
+import { HeldKeys } from '../../../platform/sealing/bytes.ts'
+import { KeyRotated } from '../../contract/repeatable.ts'
+import { requireCredentials } from '../../contract/required-credentials.ts'
+import { checkCredentials } from '../credentials/credential-keys.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { keyPairOf } from '../keys/derive.ts'
+import { hexOfKey } from '../keys/imported.ts'
+import { hasOwnAddress } from '../keys/key-types.ts'
+import { phraseOf } from '../keys/phrase.ts'
+import {
+  type CredentialKeyOf,
+  identityOf,
+  openControlKey,
+  openSeed,
+  sealControlKey,
+  sealFamilyKeys,
+  sealSeed,
+} from '../sealing/hierarchy.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
+import type { KeyRequest } from './wallet-key.ts'
+
+type Keyring = { readonly projectId: string; readonly keyringId: string }
+
+const UNDER_POLICIES =
+  "The owner's developer-controlled wallets are under policies: only a transaction that a policy allows is signed."
+
+type OfLock = Keyring & { readonly lock: OwnerLockRow }
+
+/** The outer layer of a lock. It binds whether only policies open the wallets. */
+const outerOf = ({ projectId, keyringId, lock }: OfLock) => {
+  const { id: lockId, sealed, ...state } = lock
+  return { identity: identityOf.outerOwnerLock({ projectId, keyringId, lockId, ...state }), sealed }
+}
+
+/** How new a keyring's lock must be. Call it before the row is read, because the row may change at that moment. */
+export const lockFloor = ({ journal }: CustodyCtx, { keyringId, mode }: { keyringId: string; mode: ControlMode }) =>
+  journal.floorOf('owner_locks', [keyringId, mode])
+
+/** @returns the control key, zeroed by the caller. */
+export const openOwnerLock = async (
+  ctx: CustodyCtx,
+  { credentialKey, ...of }: OfLock & { readonly credentialKey: Uint8Array },
+): Promise<Uint8Array> => {
+  const { projectId, keyringId, lock } = of
+  const inner = await ctx.projectKeys.openOuter(outerOf(of))
+  return openControlKey({ projectId, keyringId, lockId: lock.id, ...lock, credentialKey, sealed: inner })
+}
+
+/** Refuses a use without a policy if only policies open the wallets. The error does not say whether the credential is right. */
+export const refuseUnderPolicies = ({ policiesOnly }: OwnerLockRow): void => {
+  if (policiesOnly) throw new AppError('under_policies', UNDER_POLICIES)
+}
+
+/** Refuses a change of the keyring if only policies open its wallets. The rows can be trusted: their outer layers were opened. */
+export const refuseKeyringUnderPolicies = async (
+  ctx: CustodyCtx,
+  { locks, ...of }: Keyring & { readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>> },
+): Promise<void> => {
+  for (const lock of Object.values(locks)) {
+    if (lock === null) continue
+    refuseUnderPolicies(lock)
+    const opened = await ctx.projectKeys.openOuter(outerOf({ ...of, lock }))
+    opened.fill(0)
+  }
+}
+
+/**
+ * Requires that the locks have not changed since they were read, and holds them until the transaction ends. Call it late: putting
+ * the wallets under policies waits for it.
+ * @throws KeyRotated
+ */
+export const keepLocks = async (
+  tx: Tx,
+  { keyringId, locks }: Pick<Keyring, 'keyringId'> & { readonly locks: readonly (OwnerLockRow | null)[] },
+): Promise<void> => {
+  const held = await holdOwnerLocks(tx, keyringId)
+  const isHeld = (lock: OwnerLockRow | null) =>
+    lock === null ||
+    held.some(({ controlMode, version }) => controlMode === lock.controlMode && version === lock.version)
+  if (!locks.every(isHeld)) throw new KeyRotated('lock')
+}
+
+/** A new lock, with which the credential of `controlMode` opens the mode's wallets. */
+export const makeOwnerLock = async (
+  { projectKeys }: CustodyCtx,
+  input: Keyring & {
+    readonly controlMode: ControlMode
+    readonly controlKey: Uint8Array
+    /** null if the keyring is no seed: no further wallet comes from it. */
+    readonly familyKeys: Uint8Array | null
+    readonly credentialKey: Uint8Array
+    readonly projectKeyVersion: number
+  },
+): Promise<NewOwnerLockRow> => {
+  const { projectId, keyringId, controlMode, controlKey, familyKeys, credentialKey, projectKeyVersion } = input
+  const of = { projectId, keyringId, lockId: randomUUID(), controlMode }
+  const inner = sealControlKey({ ...of, credentialKey, controlKey })
+  return {
+    id: of.lockId,
+    keyringId,
+    controlMode,
+    sealed: await projectKeys.sealOuter({ version: projectKeyVersion, identity: identityOf.ownerLock(of), inner }),
+    familyKeys: familyKeys === null ? null : sealFamilyKeys({ ...of, controlKey, familyKeys }),
+  }
+}
+
+type SeedLock = Keyring & {
+  readonly kind: KeyringKind
+  /** All that control the keyring. */
+  readonly controlModes: readonly ControlMode[]
+}
+
+/** @throws EnvelopeError if these are not the modes that control the keyring. */
+export const openOuterOfSeed = (
+  { projectKeys }: CustodyCtx,
+  { sealed, ...of }: SeedLock & { readonly sealed: Uint8Array },
+): Promise<Uint8Array> => projectKeys.openOuter({ identity: identityOf.seedLock(of), sealed })
+
+/** @returns the entropy of a phrase, or an imported key, zeroed by the caller. */
+export const openSeedLock = async (
+  ctx: CustodyCtx,
+  input: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array },
+): Promise<Uint8Array> => openSeed({ ...input, sealed: await openOuterOfSeed(ctx, input) })
+
+/** Seals a seed with the credentials of all `controlModes`. */
+export const makeSeedLock = (
+  { projectKeys }: CustodyCtx,
+  {
+    projectKeyVersion: version,
+    ...of
+  }: SeedLock & {
+    readonly credentialKeyOf: CredentialKeyOf
+    readonly seed: Uint8Array
+    readonly projectKeyVersion: number
+  },
+): Promise<Uint8Array> => projectKeys.sealOuter({ version, identity: identityOf.seedLock(of), inner: sealSeed(of) })
+
+type AllChecked = {
+  readonly row: KeyringRow
+  readonly lock: OwnerLockRow
+  readonly credentialKeyOf: CredentialKeyOf
+  /** The seed lock's inner layer. */
+  readonly sealedSeed: Uint8Array
+}
+
+/** Checks the credentials of all modes that control a wallet's keyring; `keys` holds the keys that they open. */
+export const checkAllCredentials = async (
+  ctx: CustodyCtx,
+  { wallet, credentials, actor, keys }: KeyRequest & { readonly keys: HeldKeys },
+): Promise<AllChecked> => {
+  const { projectId, ownerId, keyringId, controlMode } = wallet
+  // Before the row is read: control may begin to be shared at this moment.
+  const locksAtLeast = ctx.journal.floorOf('keyrings', [keyringId])
+  const versionAtLeast = lockFloor(ctx, { keyringId, mode: 'developer' })
+  const row = await ctx.readKeyringOf(wallet)
+  const lock = row?.locks[controlMode]
+  if (!row || !lock) throw walletForged({ wallet, actor })
+  const { kind, controlModes, sealed } = row
+  const isSetBack = row.locks.developer !== null && row.locks.developer.version < versionAtLeast
+  // Somebody wrote back a seed lock of before control was shared, and deleted the other mode's lock.
+  if (controlModes.length < locksAtLeast || isSetBack) throw walletForged({ wallet, actor })
+  await unlessForged({ wallet, actor }, () =>
+    refuseKeyringUnderPolicies(ctx, { projectId, keyringId, locks: row.locks }),
+  )
+  const proof = requireCredentials({ modes: controlModes, credentials })
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+  const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
+  const of = { projectId, keyringId, kind, controlModes, sealed }
+  return {
+    row,
+    lock,
+    credentialKeyOf,
+    sealedSeed: await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, of)),
+  }
+}
+
+/** Exactly one of the two is set, in ASCII. The caller zeroes the bytes. */
+export type ExportedKeyring = {
+  readonly mnemonicPhrase: Uint8Array | null
+  /** 0x and 64 hex digits in lower case. */
+  readonly privateKey: Uint8Array | null
+}
+
+const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
+  switch (kind) {
+    case 'seed':
+    case 'phrase':
+      return { mnemonicPhrase: phraseOf(seed), privateKey: null }
+    case 'key':
+      return { mnemonicPhrase: null, privateKey: hexOfKey(seed) }
+    default:
+      return unreachable(kind)
+  }
+}
+
+/** Opens the seed lock of a wallet's keyring, as `Vault.exportKeyring` says. */
+export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promise<ExportedKeyring> => {
+  using keys = new HeldKeys()
+  const { wallet, actor } = request
+  const { projectId, keyringId } = wallet
+  const { row, credentialKeyOf, sealedSeed: sealed } = await checkAllCredentials(ctx, { ...request, keys })
+  const { kind, controlModes } = row
+  const seed = await unlessForged(request, async () =>
+    keys.hold(openSeed({ projectId, keyringId, kind, controlModes, credentialKeyOf, sealed })),
+  )
+  const chain = ctx.chainOf(wallet.network)
+  const { privateKey, publicKey } = await keyPairOf(ctx, { family: chain.family, kind, secret: seed })
+  keys.hold(privateKey)
+  if (Buffer.compare(publicKey, wallet.publicKey) !== 0 || !hasOwnAddress(wallet, chain)) throw walletForged(request)
+  // Durable before the seed leaves: there is no export without its row.
+  const details = { keyring_id: keyringId, keyring_kind: kind }
+  await ctx.audit.commit({ projectId, actor, action: 'wallet_exported', subject: wallet.id, details })
+  return textOf(kind, seed)
+}

@@ -1,0 +1,223 @@
+// Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
+
+import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../../db/queries/custody/policies.ts'
+import {
+  type DelegatedKeyRow,
+  openablePolicies,
+  type UnrevokedPolicy,
+} from '../../../../db/queries/custody/unrevoked-policies.ts'
+import type { AuditAct } from '../../../platform/audit/audit.ts'
+import { HeldKeys } from '../../../platform/sealing/bytes.ts'
+import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
+import type { Signatures } from '../../contract/contract.ts'
+import { requireCredentials } from '../../contract/required-credentials.ts'
+import { mayCall } from '../../language/call-rules.ts'
+import { contractOf } from '../../language/policy-limits.ts'
+import { checkSecret } from '../credentials/credential-keys.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { max, worstCostOf } from '../keys/worst-cost.ts'
+import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
+import { type Approval, openApproval } from './approved.ts'
+import { openSpending, type Spends } from './policy-spending.ts'
+import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
+import { closeInTime, holdKey, KeyClosed, type KeyRequest, type KeyUse } from './wallet-key.ts'
+
+/** A use of a wallet's key by a policy. */
+type PolicyKeyRequest = KeyRequest & {
+  /** The terms by which the use was judged. */
+  readonly terms: PolicyTerms
+  /** The approval, if the policy has approvers. */
+  readonly approval?: Approval | undefined
+}
+
+/** An opened key whose uses are charged to a policy. */
+export type OpenPolicyKey = Disposable & {
+  /**
+   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. The charge is the caller's amount, or what
+   * custody reads in the payloads if that is more; for tokens, what custody reads. One opened key is for one use: the versions of one
+   * transaction, and the deployment of a contract wallet before it.
+   * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
+   * @throws Error for a second transaction, another chain than the wallet's, and a payload that no policy allows.
+   */
+  sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
+}
+
+/** Opens the wallet key with the policy's lock. @throws PolicyForged if the owner did not agree to these terms. */
+const openLock = async (ctx: CustodyCtx, opening: Lockable) => {
+  const { wallet, actor, terms, lock, developerKey } = opening
+  const { id: walletId, projectId, keyringId } = wallet
+  const of = { projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) }
+  try {
+    const inner = await ctx.projectKeys.openOuter({ identity: identityOf.policyLock(of), sealed: lock.sealed })
+    return openPolicyLock({ ...of, developerKey, sealed: inner })
+  } catch (error) {
+    if (error instanceof EnvelopeError) throw new PolicyForged({ projectId, actor, policyId: terms.id })
+    throw error
+  }
+}
+
+const secretIn = ({ credentials }: Pick<KeyRequest, 'credentials'>) => {
+  const { developerSecret: secret, from } = requireCredentials({ modes: ['developer'], credentials })
+  if (secret === null) throw new Error('the developer secret was required')
+  return { secret, from }
+}
+
+type Read = {
+  readonly row: DelegatedKeyRow
+  /** Zeroed by whoever reads. */
+  readonly developerKey: Uint8Array
+}
+
+/** Checks the secret after the wallet's key was read. */
+const checkedBy = async (
+  ctx: CustodyCtx,
+  { row, ...request }: KeyRequest & { readonly row: DelegatedKeyRow | null },
+): Promise<Read> => {
+  const { actor, wallet } = request
+  const { projectId } = wallet
+  if (row === null) throw walletForged(request)
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+  const asked = { projectId, actor, row: row.developerKey, ...secretIn(request) }
+  return { row, developerKey: await checkSecret(ctx, asked) }
+}
+
+type Lockable = Omit<PolicyKeyRequest, 'credentials'> & Read & LockedPolicy
+
+/** @returns the wallet's private key, zeroed by the caller, and what charges the policy, disposed of by the caller. */
+const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
+  using keys = new HeldKeys()
+  using held = new DisposableStack()
+  const { wallet, actor, terms, row } = request
+  const { id: walletId, projectId } = wallet
+  // The lock does not say to which network the wallet belongs now.
+  if (terms.network !== wallet.network) throw new PolicyForged({ projectId, actor, policyId: terms.id })
+  const walletKey = keys.hold(await openLock(ctx, request))
+  const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: request.spending }))
+  const privateKey = await unlessForged(request, async () =>
+    openWalletKeyBy({ ...wallet, walletId, walletKey, sealed: row.sealed }),
+  )
+  held.move()
+  return { privateKey, spending }
+}
+
+type Charged = { readonly uses: number; readonly approval: string | null }
+
+/** The row says how many uses of its policy were charged with it: only the vault knows, and `audit verify` counts them. */
+const charged = (act: AuditAct, { uses, approval }: Charged): AuditAct => {
+  const details = { ...act.details, policy_uses: String(uses) }
+  return { ...act, details: approval === null ? details : { ...details, approval } }
+}
+
+const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey> => {
+  const { wallet, actor, terms } = request
+  const { privateKey, spending } = await openByPolicy(ctx, request)
+  using held = new DisposableStack()
+  const key = held.use(
+    holdKey(ctx, { wallet, actor, purpose: 'policy', policyId: terms.id, privateKey, also: spending }),
+  )
+  // After the lock has proved the terms: before, anybody could name approvers, and have signatures checked for nothing.
+  const approved = openApproval(ctx, request)
+  const limitedTokens = terms.tokenLimits.map(contractOf)
+  const { argumentRules: rules } = terms
+  const { publicKey, type } = wallet
+  const isContractWallet = type === 'contract'
+  const signer = { chain: ctx.chainOf(wallet.network), publicKey, isContractWallet, limitedTokens, rules }
+  const done = new Set<string>()
+  let uses = 1
+  held.move()
+  return {
+    sign: (said, ...signed) =>
+      ctx.refusals.recording(async () => {
+        approved?.requireApproved(signed)
+        return await key.sign(async (acts) => {
+          const cost = worstCostOf(
+            signer,
+            signed.flatMap(({ payloads }) => payloads),
+          )
+          if (!cost.calls.every((call) => mayCall(rules, call)))
+            throw new Error('the rules of the policy do not allow this call')
+          for (const transactionKey of cost.uses) done.add(transactionKey)
+          if (done.size > 1) throw new Error('one use of a policy signs one transaction')
+          const { tokens } = cost
+          const use = { value: max(said.value, cost.value), fee: max(said.fee, cost.fee), tokens, uses }
+          const approval = approved?.id ?? null
+          const rows = acts.map((act, at) => charged(act, { uses: at === 0 ? uses : 0, approval }))
+          if (approved !== null || !(await spending.chargeAtOnce(use, rows))) {
+            const consume = await ctx.db.transaction(async (tx) => {
+              const charged = await spending.charge(tx, use)
+              if (uses > 0) await approved?.use(tx)
+              await ctx.audit.record(tx, ...rows)
+              return charged
+            })
+            consume()
+          }
+          uses = 0
+        }, signed)
+      }),
+    [Symbol.dispose]: key[Symbol.dispose],
+  }
+}
+
+/** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
+export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
+  using keys = new HeldKeys()
+  const { wallet, terms } = request
+  secretIn(request)
+  const [policy, row] = await Promise.all([
+    readPolicyLock(ctx.db, { policyId: terms.id, walletId: wallet.id }),
+    ctx.readWalletKey(wallet.id),
+  ])
+  if (policy === null) throw new PolicyClosed()
+  const checked = await checkedBy(ctx, { ...request, row })
+  keys.hold(checked.developerKey)
+  return await keyBy(ctx, { ...request, ...policy, ...checked })
+}
+
+/** By which of the opened policies to sign. */
+type SignBy = {
+  readonly policyId: string
+  /** The approval, if the policy has approvers. */
+  readonly approval?: Approval | undefined
+  readonly spends: Spends
+}
+
+/** A wallet's policies, and what opens its key by one of them, for one use. */
+export type OpenPolicies = Disposable & {
+  /** Oldest first; those that need approval come last. */
+  readonly policies: readonly UnrevokedPolicy[]
+  /**
+   * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that were read.
+   * @throws busy if it is asked too late; KeyClosed if it is asked again, or if there is no policy.
+   */
+  sign(by: SignBy, ...uses: readonly KeyUse[]): Promise<Signatures>
+}
+
+/** Reads a wallet's policies and checks the developer secret, as `Vault.openPolicies` says. */
+export const openPolicies = async (
+  ctx: CustodyCtx,
+  { limit, ...request }: KeyRequest & { readonly limit: number },
+): Promise<OpenPolicies> => {
+  const { wallet, actor } = request
+  secretIn(request)
+  const { policies: openable, key: row } = await openablePolicies(ctx.db, { walletId: wallet.id, limit })
+  // Without a policy the secret opens nothing here.
+  const checked = openable.length === 0 ? null : await checkedBy(ctx, { ...request, row })
+  const key = new DisposableStack()
+  key.defer(() => checked?.developerKey.fill(0))
+  const requireOpen = closeInTime(ctx, key)
+  return {
+    policies: openable.map(({ policy }) => policy),
+    sign: ({ policyId, approval, spends }, ...uses) =>
+      ctx.refusals.recording(async () => {
+        requireOpen()
+        if (checked === null) throw new KeyClosed()
+        using _once = key.move()
+        const { policy: terms, lock, spending } = openable.find(({ policy }) => policy.id === policyId) ?? {}
+        if (terms === undefined || !lock || spending === undefined) throw new PolicyClosed()
+        using opened = await keyBy(ctx, { wallet, actor, ...checked, terms, approval, lock, spending })
+        return await opened.sign(spends, ...uses)
+      }),
+    [Symbol.dispose]: () => key.dispose(),
+  }
+}

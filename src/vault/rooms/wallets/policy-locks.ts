@@ -1,0 +1,121 @@
+// With a policy's lock, the developer secret opens the key of one wallet. The credential of the wallet's mode makes a lock;
+// either credential can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
+
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { readKeyring } from '../../../../db/queries/custody/keyrings.ts'
+import {
+  endPolicy,
+  insertPolicy,
+  insertPolicyLock,
+  type PolicyRow,
+  type PolicyTerms,
+} from '../../../../db/queries/custody/policies.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
+import { findPolicy } from '../../../../db/queries/custody/unrevoked-policies.ts'
+import { noSuchProject, notFound } from '../../../platform/errors.ts'
+import { HeldKeys, namedTextsOf } from '../../../platform/sealing/bytes.ts'
+import { madeOtherwise, repeatable } from '../../contract/repeatable.ts'
+import { modeOfOne, requireConsent, requireCredentials } from '../../contract/required-credentials.ts'
+import { changing } from '../changing.ts'
+import { checkCredentials, notActivated, openOuterOfSecret } from '../credentials/credential-keys.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
+import { hasOwnAddress } from '../keys/key-types.ts'
+import {
+  identityOf,
+  policiesPublicKeyIn,
+  requireCanonicalIds,
+  sealPolicyLock,
+  walletKeyOf,
+} from '../sealing/hierarchy.ts'
+import { keepLocks, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
+import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
+import { boundTerms } from './policy-terms.ts'
+import { walletForged } from './wallet-forged.ts'
+import type { KeyRequest } from './wallet-key.ts'
+
+type NewPolicyRequest = KeyRequest & {
+  readonly terms: PolicyTerms
+  /** A name for people. */
+  readonly name: string
+}
+
+const isMadeOf = (row: PolicyRow, { wallet, terms }: NewPolicyRequest): boolean =>
+  row.projectId === wallet.projectId &&
+  row.walletId === wallet.id &&
+  isDeepStrictEqual(boundTerms(row), boundTerms(terms))
+
+const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
+  using keys = new HeldKeys()
+  const { wallet, credentials, actor, terms, name } = request
+  const { id: walletId, projectId, ownerId, keyringId, controlMode: mode } = wallet
+  const { id: policyId } = terms
+  const versionAtLeast = lockFloor(ctx, { keyringId, mode })
+  const row = await readKeyring(ctx.db, wallet)
+  const lock = row?.locks[mode]
+  if (!row || !lock) throw new Error('a wallet has no keyring, or no lock of its control mode')
+  if (lock.version < versionAtLeast || !hasOwnAddress(wallet, ctx.chainOf(wallet.network))) throw walletForged(request)
+  const proof = requireConsent({ mode, credentials })
+  if (row.developerKey === null) throw notActivated()
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+  const made = await findPolicy(ctx.db, policyId)
+  if (made !== null && !isMadeOf(made, request)) throw madeOtherwise('policy')
+  if (made === null) refuseUnderPolicies(lock)
+  const version = await newestProjectKeyVersion(ctx.db, projectId)
+  if (version === null) throw noSuchProject()
+  const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
+  ctx.journal.addSeen(projectKeyRow({ projectId, version }))
+  if (made !== null) {
+    const ofPolicy = { table: 'policy_locks', where: { policy_id: policyId } } as const
+    ctx.journal.addSeen({ table: 'policies', where: { id: policyId } }, ofPolicy)
+    return made
+  }
+  const credentialKey = opened[mode]
+  if (credentialKey === null) throw new Error("the credential of the wallet's mode was required")
+  const developer = await openOuterOfSecret(ctx, { projectId, actor, from: proof.from, row: row.developerKey })
+  const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
+  const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
+  const walletKey = keys.hold(walletKeyOf({ ...of, controlKey }))
+  const inner = sealPolicyLock({ ...of, publicKey: policiesPublicKeyIn(developer), walletKey })
+  const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
+  const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })
+  return changing(ctx, async (tx, wrote) => {
+    await ctx.projectKeys.keepNewest(tx, { projectId, version })
+    const { policy, image } = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
+    wrote(image, await insertPolicyLock(tx, { id: of.lockId, policyId, sealed }))
+    // Refuse if the wallets were put under policies meanwhile.
+    await keepLocks(tx, { keyringId, locks: [lock] })
+    const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
+    await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(of.terms)) })
+    return policy
+  })
+}
+
+/** Makes a policy, as `Vault.newPolicy` says. */
+export const newPolicy = (ctx: CustodyCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
+  requireCanonicalIds([request.terms.id])
+  return repeatable(['policies_pkey'], () => makePolicy(ctx, request))
+}
+
+/** Revokes a policy, as `Vault.revokePolicy` says. It works on frozen wallets too. */
+export const revokePolicy = async (
+  ctx: CustodyCtx,
+  request: KeyRequest & { readonly policyId: string },
+): Promise<void> => {
+  using keys = new HeldKeys()
+  const { wallet, credentials, actor, policyId } = request
+  const { projectId, ownerId, id: walletId } = wallet
+  const row = await readKeyring(ctx.db, wallet)
+  if (row === null) throw new Error('a wallet has no keyring')
+  const mode = modeOfOne(credentials)
+  const proof = requireCredentials({ modes: [mode], credentials })
+  await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
+  await changing(ctx, async (tx, wrote) => {
+    const written = await endPolicy(tx, { policyId, walletId })
+    if (written === null) throw notFound('policy')
+    wrote(written)
+    const act = { projectId, actor, action: 'policy_revoked', subject: walletId } as const
+    await ctx.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
+  })
+}

@@ -1,0 +1,86 @@
+// Puts wallets under policies: from then on only policies open them, not a credential alone. It is a property of the lock of the
+// developer's mode, because all wallets of a keyring share one key for each family. The outer layer of the lock binds it, so that
+// an attacker with the database cannot undo it. The vault can, with the project's key and without a credential; only an operator may
+// request that.
+
+import { type OwnerLockRow, readKeyring } from '../../../../db/queries/custody/keyrings.ts'
+import { locksUnderPolicies, updateOwnerLock } from '../../../../db/queries/custody/owner-locks.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
+import { AppError, noSuchProject } from '../../../platform/errors.ts'
+import { KeyRotated, repeatable } from '../../contract/repeatable.ts'
+import { requireCredentials } from '../../contract/required-credentials.ts'
+import { changing } from '../changing.ts'
+import { checkSecret } from '../credentials/credential-keys.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import { lockFloor } from './keyring.ts'
+import { unlessForged, walletForged } from './wallet-forged.ts'
+import type { KeyRequest } from './wallet-key.ts'
+
+type Change = {
+  readonly projectId: string
+  readonly keyringId: string
+  readonly lock: OwnerLockRow
+  readonly actor: string
+  readonly act: { readonly action: 'put_under_policies' | 'released_from_policies'; readonly subject: string }
+}
+
+/** Seals the outer layer of a lock again with the new property. @throws EnvelopeError if the layer was edited. */
+const change = async (ctx: CustodyCtx, { projectId, keyringId, lock, actor, act }: Change): Promise<void> => {
+  const { id: lockId, controlMode, policiesOnly, sealed: was } = lock
+  const of = { projectId, keyringId, lockId, controlMode }
+  const next = { policiesOnly: !policiesOnly, version: lock.version + 1 }
+  const version = await newestProjectKeyVersion(ctx.db, projectId)
+  if (version === null) throw noSuchProject()
+  const inner = await ctx.projectKeys.openOuter({
+    identity: identityOf.outerOwnerLock({ ...of, ...lock }),
+    sealed: was,
+  })
+  const identity = identityOf.outerOwnerLock({ ...of, ...next })
+  const sealed = await ctx.projectKeys.sealOuter({ version, identity, inner })
+  await changing(ctx, async (tx, wrote) => {
+    await ctx.projectKeys.keepNewest(tx, { projectId, version })
+    // Another call, or a rotation, was faster.
+    const written = await updateOwnerLock(tx, { id: lockId, was, sealed, ...next })
+    if (written === null) throw new KeyRotated('lock')
+    wrote(written)
+    const details = { keyring_id: keyringId, lock_id: lockId, lock_version: String(next.version) }
+    await ctx.audit.record(tx, { projectId, actor, ...act, details })
+    tx.afterCommit(() => ctx.journal.addSeen(projectKeyRow({ projectId, version })))
+  })
+}
+
+/** Puts a developer-controlled wallet, and all others of its keyring, under policies, as `Vault.putUnderPolicies` says. */
+export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<void> =>
+  repeatable([], async () => {
+    const { wallet, credentials, actor } = request
+    const { id: subject, projectId, keyringId, controlMode: mode } = wallet
+    if (mode !== 'developer')
+      throw new AppError('invalid_input', 'Only developer-controlled wallets are put under policies.')
+    const { developerSecret: secret, from } = requireCredentials({ modes: [mode], credentials })
+    if (secret === null) throw new Error('the developer secret was required')
+    const versionAtLeast = lockFloor(ctx, { keyringId, mode })
+    const row = await readKeyring(ctx.db, wallet)
+    const lock = row?.locks.developer
+    if (!row || !lock || lock.version < versionAtLeast) throw walletForged(request)
+    await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+    const developerKey = await checkSecret(ctx, { projectId, actor, from, row: row.developerKey, secret })
+    developerKey.fill(0)
+    if (lock.policiesOnly) return
+    const act = { action: 'put_under_policies', subject } as const
+    await unlessForged(request, () => change(ctx, { projectId, keyringId, lock, actor, act }))
+  })
+
+type Release = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
+
+/** Undoes it for all wallets of an owner, as `Vault.releaseFromPolicies` says. */
+export const releaseFromPolicies = (ctx: CustodyCtx, { actor, ...of }: Release): Promise<void> =>
+  repeatable([], async () => {
+    const locks = await locksUnderPolicies(ctx.db, of)
+    if (locks.length === 0) throw new AppError('not_found', 'No wallets of this owner are under policies.')
+    const act = { action: 'released_from_policies', subject: of.ownerId } as const
+    for (const { keyringId, ...lock } of locks) {
+      await change(ctx, { projectId: of.projectId, keyringId, lock, actor, act })
+    }
+  })
