@@ -14,71 +14,64 @@ const PROGRAMS = {
 
 const ALL = 'vault api worker console cli'
 
-/** The programs that load a folder, or at least one file of it. Files of custody beside its folders are its contract, language and client. */
+/** The programs that load a folder, or at least one file of it. */
 const LOADED_BY: Readonly<Record<string, string>> = {
   'db/': ALL,
   'jobs/': 'worker',
-  'src/': ALL,
-  'src/abis/': 'api worker console cli',
-  'src/activity/': 'api worker cli',
-  'src/addresses/': 'api',
-  'src/api-keys/': 'api cli',
-  'src/approvals/': 'api',
-  'src/audit/': 'console cli',
-  'src/auth/': 'api worker console cli',
-  'src/background/': 'console cli',
+  'src/api/': 'api',
+  'src/api/approvals/': 'api',
+  'src/api/consent/': 'api',
+  'src/api/credentials/': 'api',
+  'src/api/health/': 'api',
+  'src/api/login/': 'api',
+  'src/api/mail/': 'api',
+  'src/api/metrics/': 'api worker',
+  'src/api/openapi/': 'api',
+  'src/assets/abis/': 'api worker console cli',
+  'src/assets/activity/': 'api worker',
+  'src/assets/addresses/': 'api',
+  'src/assets/metadata/': 'api',
+  'src/assets/nfts/': 'api',
+  'src/assets/tokens/': 'api worker console cli',
   'src/blocks/': 'worker',
-  'src/chains/': ALL,
-  'src/cli/': 'cli',
-  'src/consent/': 'api',
-  'src/console/': 'console cli',
-  'src/credentials/': 'api',
-  'src/custody/': ALL,
-  'src/custody/chain/': 'vault',
-  'src/custody/credentials/': 'vault',
-  'src/custody/journal/': 'vault',
-  'src/custody/keys/': 'vault',
-  'src/custody/root/': 'vault',
-  'src/custody/rotation/': 'vault',
-  'src/custody/sealing/': 'vault',
-  'src/custody/wallets/': 'vault',
-  'src/custody/wire/': ALL,
-  'src/doctor/': 'console cli',
-  'src/environment/': ALL,
-  'src/events/': 'api worker',
-  'src/freezes/': 'console cli',
-  'src/health/': ALL,
-  'src/http/': 'api worker console cli',
-  'src/idempotency/': 'api cli',
-  'src/issuers/': 'api worker console cli',
-  'src/keys/': 'api worker console cli',
-  'src/login/': 'api',
-  'src/mail/': 'api worker console cli',
+  'src/chains/': 'api worker console cli',
+  'src/events/': 'api worker console cli',
+  'src/identity/': 'api worker console cli',
+  'src/identity/api-keys/': 'api cli',
+  'src/identity/auth/': 'api worker console cli',
+  'src/identity/idempotency/': 'api cli',
+  'src/identity/issuers/': 'api worker console cli',
+  'src/identity/mail/': 'api worker console cli',
+  'src/identity/projects/': 'cli',
+  'src/identity/users/': 'api worker console cli',
   'src/main/': ALL,
-  'src/metadata/': 'api',
-  'src/metrics/': 'api worker console cli',
-  'src/nfts/': 'api',
-  'src/openapi/': 'api',
-  'src/pages/': 'api console',
+  'src/operators/': 'api cli',
+  'src/operators/audit/': 'console cli',
+  'src/operators/background/': 'console cli',
+  'src/operators/cli/': 'cli',
+  'src/operators/console/': 'console cli',
+  'src/operators/doctor/': 'console cli',
+  'src/operators/freezes/': 'console cli',
+  'src/operators/keys/': 'cli',
+  'src/operators/restore/': 'api cli',
   'src/platform/': ALL,
-  'src/policies/': 'api',
-  'src/projects/': 'api cli',
-  'src/restore/': 'api cli',
-  'src/signing/': 'api',
-  'src/security/': ALL,
-  'src/tokens/': 'api worker console cli',
-  'src/tracing/': ALL,
-  'src/transactions/': 'api worker console cli',
-  'src/typed-data/': 'api',
-  'src/users/': 'api worker console cli',
-  'src/wallets/': 'api worker console cli',
-  'src/webhooks/': 'api worker console cli',
+  'src/signing/': 'api worker console cli',
+  'src/signing/approvals/': 'api',
+  'src/signing/policies/': 'api',
+  'src/signing/transactions/': 'api worker console cli',
+  'src/signing/typed-data/': 'api',
+  'src/signing/wallets/': 'api worker console cli',
+  'src/vault/client/': ALL,
+  'src/vault/contract/': ALL,
+  'src/vault/language/': ALL,
+  'src/vault/rooms/': 'vault',
 }
 
 /** The contract, the language of policies and the client, with room for a few more. */
-const CUSTODY_FILES_MAX = 40
+const VAULT_FILES_MAX = 40
 
-const folderOf = (path: string): string => /^(?:src\/custody\/[a-z]+\/|src\/[a-z-]+\/|[a-z]+\/)/.exec(path)?.[0] ?? path
+const folderOf = (path: string): string =>
+  /^(?:src\/(?:vault|identity|signing|assets|operators|api)\/[a-z-]+\/|src\/[a-z-]+\/|[a-z]+\/)/.exec(path)?.[0] ?? path
 
 test('each program loads these folders, and no other', () => {
   const loaded: Record<string, string[]> = {}
@@ -93,12 +86,12 @@ test('each program loads these folders, and no other', () => {
   )
 })
 
-test('a program without keys loads little of custody, and none of its rooms', () => {
+test('a program without keys loads little of the vault, and none of its rooms', () => {
   for (const [name, file] of Object.entries(PROGRAMS)) {
     if (name === 'vault') continue
-    const ofCustody = [...loadedBy(file)].filter((path) => path.startsWith('src/custody/'))
-    expect(ofCustody.length).toBeLessThanOrEqual(CUSTODY_FILES_MAX)
-    expect(ofCustody.filter((path) => /^src\/custody\/(?!wire\/)[a-z]+\//.test(path))).toEqual([])
+    const ofVault = [...loadedBy(file)].filter((path) => path.startsWith('src/vault/'))
+    expect(ofVault.length).toBeLessThanOrEqual(VAULT_FILES_MAX)
+    expect(ofVault.filter((path) => path.startsWith('src/vault/rooms/'))).toEqual([])
   }
 })
 

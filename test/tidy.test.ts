@@ -44,17 +44,44 @@ test('there are files to check', () => {
 })
 
 describe('who may import whom', () => {
-  test('db imports nothing of src or jobs', () => {
-    expect(
-      strays(
-        (name) => within('src/', 'jobs/')(name),
-        (path) => !path.startsWith('db/'),
-      ),
-    ).toEqual([])
+  /** A folder imports only those before it. The programs, last, import all, and nobody imports them. */
+  const ORDER = [
+    'db',
+    'src/platform',
+    'src/vault',
+    'src/chains',
+    'src/blocks',
+    'src/identity',
+    'src/signing',
+    'src/assets',
+    'src/events',
+    'src/operators',
+    'src/api',
+    'jobs',
+    'src/main',
+  ]
+  const folderOf = (path: string): string => /^(?:src\/[a-z-]+(?=\/)|db(?=\/)|jobs(?=\/))/.exec(path)?.[0] ?? path
+  const isOrdered = (name: string) => /^(src|jobs|db)\//.test(name)
+
+  test('these folders hold all of src, jobs and db', () => {
+    const folders = new Set(
+      files
+        .map(({ path }) => path)
+        .filter(isOrdered)
+        .map(folderOf),
+    )
+    expect([...folders].toSorted()).toEqual(ORDER.toSorted())
   })
 
-  test('src imports nothing of jobs, but for the programs', () => {
-    expect(strays(within('jobs/'), (path) => !path.startsWith('src/') || path.startsWith('src/main/'))).toEqual([])
+  test('no import runs back up, of types neither', () => {
+    const back = files.flatMap((file) => {
+      const place = ORDER.indexOf(folderOf(file.path))
+      if (place < 0) return []
+      return file.imports
+        .filter((name) => isOrdered(name) && ORDER.indexOf(folderOf(name)) > place)
+        .map((name) => `${file.path} → ${name}`)
+    })
+    expect(back).toEqual([])
   })
 
   test('nobody imports tests', () => {
@@ -97,29 +124,27 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, ['graphile-worker', 'pg']), within('jobs/', 'db/', 'devnet/'))).toEqual([])
   })
 
-  test('openid-client stays in src/issuers', () => {
-    expect(strays((name) => isPackage(name, ['openid-client']), within('src/issuers/'))).toEqual([])
+  test('openid-client stays in src/identity/issuers', () => {
+    expect(strays((name) => isPackage(name, ['openid-client']), within('src/identity/issuers/'))).toEqual([])
   })
 
-  test('nodemailer stays in src/mail', () => {
-    expect(strays((name) => isPackage(name, ['nodemailer']), within('src/mail/'))).toEqual([])
+  test('nodemailer stays in src/identity/mail', () => {
+    expect(strays((name) => isPackage(name, ['nodemailer']), within('src/identity/mail/'))).toEqual([])
   })
 
-  test('a verb does not know HTTP: elysia stays in server, app, routes, schemas and the auth plugin', () => {
+  test('a verb does not know HTTP: elysia stays in the app, routes, schemas and the auth plugin', () => {
     const edge = matching(
-      /^src\/(server|app)\.ts$/,
-      /^src\/[a-z-]+\/([a-z]+-)?(routes|schema)\.ts$/,
-      /^src\/auth\/plugin\.ts$/,
+      /^src\/api\/app\.ts$/,
+      /^src\/[a-z]+\/(?:[a-z-]+\/)?([a-z]+-)?(routes|schema)\.ts$/,
+      /^src\/identity\/auth\/plugin\.ts$/,
     )
     expect(strays((name) => isPackage(name, ['elysia', '@elysiajs/']), edge)).toEqual([])
   })
 
-  test('src/http knows no resource', () => {
+  test('of the database, HTTP knows words and troubles alone', () => {
     const outside = (name: string) =>
-      /^(src|db|jobs)\//.test(name) &&
-      !/^src\/(http\/|(errors|config|environment\/runtime|security\/log)\.ts$)/.test(name) &&
-      !['db/words.ts', 'db/trouble.ts', 'db/written.ts'].includes(name)
-    expect(strays(outside, (path) => !path.startsWith('src/http/'))).toEqual([])
+      /^db\//.test(name) && !['db/words.ts', 'db/trouble.ts', 'db/written.ts'].includes(name)
+    expect(strays(outside, (path) => !path.startsWith('src/platform/http/'))).toEqual([])
   })
 
   test('each chain library stays in its family', () => {
@@ -128,10 +153,12 @@ describe('who may import whom', () => {
     const polkadot = within('src/chains/substrate/', 'devnet/', 'src/vault/rooms/keys/sr25519.ts', 'client/')
     expect(strays((name) => isPackage(name, ['@polkadot/']), polkadot)).toEqual([])
     expect(strays((name) => isPackage(name, ['@acala-network/', '@substrate/']), within('devnet/'))).toEqual([])
-    expect(strays((name) => isPackage(name, ['@simplewebauthn/', '@levischuck/']), within('src/auth/'))).toEqual([])
+    expect(
+      strays((name) => isPackage(name, ['@simplewebauthn/', '@levischuck/']), within('src/identity/auth/')),
+    ).toEqual([])
   })
 
-  test('signing-key libraries stay in custody', () => {
+  test('signing-key libraries stay in the vault', () => {
     const libraries = [
       'secp256k1',
       '@noble/curves',
@@ -142,20 +169,14 @@ describe('who may import whom', () => {
       '@node-rs/argon2',
     ]
     // cose-key.ts checks the points of passkeys' public keys and messages.ts signatures. Neither holds a secret.
-    const places = within(
-      'src/custody/',
-      'devnet/',
-      'src/identity/auth/cose-key.ts',
-      'src/chains/substrate/messages.ts',
-    )
+    const places = within('src/vault/', 'devnet/', 'src/identity/auth/cose-key.ts', 'src/chains/substrate/messages.ts')
     expect(strays((name) => isPackage(name, libraries), places)).toEqual([])
   })
 
-  test('chains import no key, no database and no resource; of custody, only what is signed', () => {
+  test('chains import no database, and of the vault only what is signed', () => {
     const outside = (name: string) =>
-      /^(src|db|jobs)\//.test(name) &&
-      !/^src\/(chains\/|errors\.ts$|custody\/payload\.ts$)/.test(name) &&
-      name !== 'db/words.ts'
+      (/^db\//.test(name) && name !== 'db/words.ts') ||
+      (/^src\/vault\//.test(name) && name !== 'src/vault/language/payload.ts')
     expect(strays(outside, (path) => !path.startsWith('src/chains/'))).toEqual([])
   })
 
@@ -163,17 +184,8 @@ describe('who may import whom', () => {
     expect(strays((name) => /^src\/chains\/[a-z-]+\//.test(name), within('src/chains/', 'devnet/'))).toEqual([])
   })
 
-  test('the platform knows no resource', () => {
-    const outside = (name: string) =>
-      /^(src|db|jobs)\//.test(name) && !/^src\/(platform\/|errors\.ts$)/.test(name) && name !== 'db/words.ts'
-    expect(strays(outside, (path) => !path.startsWith('src/platform/'))).toEqual([])
-  })
-
-  test('custody imports no chain, no resource and few packages', () => {
-    const elsewhere = (path: string) => !path.startsWith('src/custody/')
-    const outside = (name: string) =>
-      /^(src|jobs)\//.test(name) && !/^src\/(custody\/|platform\/|errors\.ts$|queue\.ts$|config\.ts$)/.test(name)
-    expect(strays(outside, elsewhere)).toEqual([])
+  test('the vault imports few packages', () => {
+    const elsewhere = (path: string) => !path.startsWith('src/vault/')
     const keys = ['@noble/curves', '@noble/hashes', '@scure/bip39', '@polkadot/wasm-crypto-wasm/cjs/bytes']
     const packages = [...keys, '@node-rs/argon2', '@sinclair/typebox']
     const services = ['@aws-sdk/client-kms', '@google-cloud/kms']
@@ -181,23 +193,27 @@ describe('who may import whom', () => {
     expect(strays(foreign, elsewhere)).toEqual([])
   })
 
-  test('other folders import only the files at the root of custody', () => {
-    const custody = within('src/custody/')
-    expect(strays((name) => /^src\/custody\/[a-z-]+\//.test(name), custody)).toEqual([])
-    const innerDoors = within('src/platform/deployment.ts', 'src/platform/audit/audit.ts')
-    const contexts = ['src/main/contexts.ts', 'src/main/keyed-contexts.ts', 'src/main/open-vault.ts']
-    // The doctor compares keys as a context does when it is made.
-    const users = within('src/custody/', ...contexts, 'src/audit/', 'src/operators/doctor/keys.ts')
-    expect(strays(innerDoors, users, 'loads')).toEqual([])
+  test('other folders load nothing of the rooms of the vault, but for its program', () => {
+    const rooms = within('src/vault/rooms/')
+    expect(strays(rooms, within('src/vault/rooms/', 'src/main/vault.ts', 'src/main/open-vault.ts'), 'loads')).toEqual(
+      [],
+    )
+    const inner = within('src/platform/deployment.ts', 'src/platform/audit/audit.ts')
+    const programs = ['src/main/keyed-contexts.ts', 'src/main/open-vault.ts']
+    // The doctor compares keys as a program does at its start.
+    const users = within('src/vault/', ...programs, 'src/operators/audit/', 'src/operators/doctor/keys.ts')
+    expect(strays(inner, users, 'loads')).toEqual([])
   })
 
-  test('only custody queries its tables', () => {
-    expect(strays(within('db/queries/custody/'), within('src/custody/', 'db/queries/custody/'))).toEqual([])
+  test('only the vault queries its tables', () => {
+    const allowed = within('src/vault/', 'db/queries/custody/', 'src/platform/deployment.ts', 'src/platform/audit/')
+    expect(strays(within('db/queries/custody/'), allowed)).toEqual([])
   })
 
   test('routes call verbs', () => {
-    const depths = (name: string) => /^(db\/|src\/chains\/|src\/custody\/)/.test(name) && name !== 'db/words.ts'
-    expect(strays(depths, (path) => !/^src\/[a-z-]+\/([a-z]+-)?routes\.ts$/.test(path), 'loads')).toEqual([])
+    const depths = (name: string) => /^(db\/|src\/chains\/|src\/vault\/)/.test(name) && name !== 'db/words.ts'
+    const isRoutes = (path: string) => /^src\/[a-z]+\/(?:[a-z-]+\/)?([a-z]+-)?routes\.ts$/.test(path)
+    expect(strays(depths, (path) => !isRoutes(path), 'loads')).toEqual([])
   })
 })
 
@@ -323,9 +339,9 @@ describe('what no file may contain', () => {
 
   test('no code outside of src/chains tests for a family, not even by the form of an address', () => {
     const tests = [/\bfamily(?:Of)?\b[^,;{}]*[!=]==/, /\bif \(.*\bchainId [!=]== null/, /\.startsWith\('0x'\)/]
-    for (const pattern of tests) expect(found(pattern, within('src/chains/'))).toEqual([])
-    // Custody has a key type for each family, and knows no chain.
-    const families = within('src/chains/', 'src/custody/', 'db/words.ts', 'devnet/')
+    for (const pattern of tests) expect(found(pattern, within('src/chains/', 'src/platform/networks/'))).toEqual([])
+    // The vault has a key type for each family, and knows no chain.
+    const families = within('src/chains/', 'src/vault/', 'src/platform/networks/', 'db/words.ts', 'devnet/')
     expect(found(/'(?:evm|substrate)'/, families)).toEqual([])
   })
 
@@ -335,15 +351,15 @@ describe('what no file may contain', () => {
   })
 
   test('a network is named only in its own file, which has a field for each difference', () => {
-    const names = scriptsIn('src/chains/networks').flatMap(
+    const names = scriptsIn('src/platform/networks').flatMap(
       (path) => /network: '(\w+)'/.exec(readSource(path).text)?.[1] ?? [],
     )
     expect(names.length).toBeGreaterThanOrEqual(6)
     const some = names.join('|')
-    const isElsewhere = (path: string) => !within('src/chains/networks/', 'devnet/')(path)
+    const isElsewhere = (path: string) => !within('src/platform/networks/', 'devnet/')(path)
     const named = new RegExp(`(['"\`])(?:${some})\\1|^\\s*(?:${some}):`)
     // In descriptions of the API too, except as a value in an example: they say "Substrate networks". "Base units" are no network.
-    const isOfApi = matching(/^src\/[a-z-]+\/([a-z-]+-)?(schema|routes)\.ts$/)
+    const isOfApi = matching(/^src\/[a-z]+\/(?:[a-z-]+\/)?([a-z-]+-)?(schema|routes)\.ts$/)
     const example = `(?:network: |examples: \\[)'(?:${some})'|examples: \\[\\{ '?(?:${some})(?:#1')?:`
     const said = new RegExp(`^(?!.*(?:${example})).*\\b(?:${some})\\b(?! units)`)
     const isMade = matching(/\.generated\.ts$/)
@@ -352,7 +368,7 @@ describe('what no file may contain', () => {
   })
 
   test('only the command line and the devnet print', () => {
-    expect(found(/\bconsole\.\w+\(/, within('src/cli/', 'devnet/'))).toEqual([])
+    expect(found(/\bconsole\.\w+\(/, within('src/operators/cli/', 'devnet/'))).toEqual([])
   })
 
   test('only runtime.ts uses what only one runtime has', () => {
@@ -435,21 +451,24 @@ describe('what no file may contain', () => {
     const places = files
       .filter(({ path, text }) => text.split('\n').some((line) => memory.test(line)) && !within('devnet/')(path))
       // These run in a browser's page.
-      .filter(({ path }) => !within('src/login/client/', 'src/console/client/', 'client/src/tab-storage.ts')(path))
+      .filter(
+        ({ path }) =>
+          !within('src/api/login/client/', 'src/operators/console/client/', 'client/src/tab-storage.ts')(path),
+      )
     expect(places.map(({ path }) => path).sort()).toEqual([
       'db/queries/custody/proofs.ts',
       'src/assets/activity/check-balances.ts',
       'src/assets/activity/read-range.ts',
-      'src/identity/auth/throttle.ts',
       'src/chains/evm/address.ts',
       'src/chains/substrate/sails.ts',
-      'src/vault/rooms/keys/key-types.ts',
-      'src/vault/rooms/keys/sr25519.ts',
-      'src/platform/tracing/timings.ts',
-      'src/vault/language/typed-data.ts',
+      'src/identity/auth/throttle.ts',
       'src/platform/http/gate.ts',
       'src/platform/http/peer.ts',
       'src/platform/name-uuid.ts',
+      'src/platform/tracing/timings.ts',
+      'src/vault/language/typed-data.ts',
+      'src/vault/rooms/keys/key-types.ts',
+      'src/vault/rooms/keys/sr25519.ts',
     ])
   })
 
@@ -464,14 +483,14 @@ describe('nothing is without an importer', () => {
     'devnet/chopsticks-node.ts',
     'devnet/demo.ts',
     'devnet/dev.ts',
-    'src/operators/console/client/main.ts',
-    'src/main/check-health.ts',
     'src/api/login/client/main.ts',
     'src/main/api.ts',
+    'src/main/check-health.ts',
     'src/main/cli.ts',
     'src/main/console.ts',
     'src/main/vault.ts',
     'src/main/worker.ts',
+    'src/operators/console/client/main.ts',
   ]
   /** What is imported of a file by name; `*` where it is imported as a whole. */
   const importedBy = (importers: readonly { readonly path: string; readonly text: string }[]) => {
@@ -500,9 +519,10 @@ describe('nothing is without an importer', () => {
   const TESTED_ALONE = {
     'held against vectors, and answers of nodes and contracts, that others published': [
       'src/chains/',
-      'src/custody/credentials/',
-      'src/custody/keys/',
-      'src/custody/root/',
+      'src/platform/networks.ts',
+      'src/vault/rooms/credentials/',
+      'src/vault/rooms/keys/',
+      'src/vault/rooms/root/',
       'src/platform/sealing/',
     ],
     'built again, and compared with what is committed': [
@@ -584,7 +604,7 @@ describe('sizes', () => {
 
   test(`no function is longer than ${MAX_FUNCTION_LINES} lines`, () => {
     // Route tables are lists of schemas and one-line handlers, not functions with a course of events.
-    const tables = matching(/^src\/[a-z-]+\/([a-z]+-)?routes\.ts$/)
+    const tables = matching(/^src\/[a-z]+\/(?:[a-z-]+\/)?([a-z]+-)?routes\.ts$/)
     const long: string[] = []
     for (const file of files) {
       if (exempt(file.path) || tables(file.path)) continue

@@ -1,4 +1,4 @@
-// Reads the audit. Its chains are custody's (custody/audit-chain.ts).
+// Reads the audit. Its chains are the vault's (vault/rooms/chain/chain.ts).
 
 import { and, asc, desc, eq, gt, isNull, notInArray, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'

@@ -6,14 +6,14 @@ import { buildSync } from 'esbuild'
 
 type Script = {
   /** Its folder in src. */
-  readonly room: 'login' | 'console'
+  readonly room: 'api/login' | 'operators/console'
   readonly constant: string
   readonly what: string
 }
 
 export const SCRIPTS: readonly Script[] = [
-  { room: 'login', constant: 'clientScript', what: "The login page's script" },
-  { room: 'console', constant: 'consoleScript', what: "The console's script" },
+  { room: 'api/login', constant: 'clientScript', what: "The login page's script" },
+  { room: 'operators/console', constant: 'consoleScript', what: "The console's script" },
 ]
 
 /** The file with the built script. */

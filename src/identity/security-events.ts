@@ -2,10 +2,10 @@
 // become answers, the event is recorded here with the caller's address: in the metrics, and in the log at once, at most 10 new ones
 // of a kind in half a minute. Those that this process writes to the audit are counted, and written twice a minute: one
 // audit row for each kind, project, actor, subject and address, with their number and time. So a thousand forged tokens of one
-// address are one row in half a minute. The vault writes its own refusals (custody/refusals.ts).
+// address are one row in half a minute. The vault writes its own refusals (vault/rooms/refusals.ts).
 //
 // An attacker who keeps changing subject or address fills neither memory nor table: a process keeps 200 subjects of a kind
-// and writes 25 rows each time, and some for the rest (custody/counted-events.ts).
+// and writes 25 rows each time, and some for the rest (platform/audit/counted-events.ts).
 //
 // A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
 // is ever part of an event; an owner's id is the project's own name of the owner.

@@ -1,5 +1,5 @@
 // Calls of nodes and of the vault as spans. A node's URL may contain a key, so only its position and host are shown. A vault sends
-// no spans, as it has no way to the outside: it says how long the parts of a call took (custody/timings.ts), and they are placed
+// no spans, as it has no way to the outside: it says how long the parts of a call took (platform/tracing/timings.ts), and they are placed
 // in the middle of the call, because no clock of it is known.
 
 import type { AroundCall } from '../chains/nodes.ts'

@@ -6,7 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from './errors.ts'
 
-/** More waiting requests than this are a fault, and so is a longer wait, because the server then closes the connection (http/listen.ts). */
+/** More waiting requests than this are a fault, and so is a longer wait, because the server then closes the connection (platform/http/listen.ts). */
 const WAITING_MAX = 2_000
 const WAIT_MAX_MS = 45_000
 const BATCHED_MAX = 10_000

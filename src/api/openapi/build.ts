@@ -7,7 +7,7 @@ import { errorTable } from './error-words.ts'
 const PAGE_URL = new URL('../../../docs/errors.md', import.meta.url)
 /** A table is between the comment that names its sources and the next empty line. */
 const TABLES = [
-  { place: /(<!-- Made of src\/errors\.ts [^\n]*\n\n)(?:\|[^\n]*\n)+/, table: errorTable },
+  { place: /(<!-- Made of src\/platform\/errors\.ts [^\n]*\n\n)(?:\|[^\n]*\n)+/, table: errorTable },
   { place: /(<!-- Made of db\/words\.ts [^\n]*\n\n)(?:\|[^\n]*\n)+/, table: failureTable },
 ] as const
 

@@ -78,7 +78,7 @@ const forged = ({ projectId, key: subject }: IdempotencyScope): AppError =>
     event: { kind: 'row_forged', projectId, subject, details: { table: 'idempotency_keys' } },
   })
 
-/** Below the minute after which the runtime closes a connection that is silent (environment/runtime.ts). */
+/** Below the minute after which the runtime closes a connection that is silent (platform/environment/runtime.ts). */
 const ANSWERED_WITHIN_MS = 50_000
 
 /** @param what the part that took long. */

@@ -26,7 +26,7 @@ type CFunction = (...args: readonly unknown[]) => unknown
 const deno = (globalThis as { Deno?: DenoRuntime }).Deno
 
 const IDLE_TIMEOUT_SECONDS = 60
-/** Bun itself would answer a larger body, without a text. Our limits are in http/limits.ts, and http/unread.ts drops the rest. */
+/** Bun itself would answer a larger body, without a text. Our limits are in platform/http/limits.ts, and platform/http/unread.ts drops the rest. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER
 
 export type Server = {

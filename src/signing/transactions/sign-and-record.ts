@@ -3,7 +3,7 @@
 // else waits for the lock. So when the vault takes long, the lock is given back, and the signature is waited for without it.
 //
 // What is signed then is not thrown away, and not signed again: it is recorded if our records still lead to exactly the same.
-// Otherwise another process was faster; or our own was, by a restore from the vault's journal (restore/after-failover.ts), which has
+// Otherwise another process was faster; or our own was, by a restore from the vault's journal (operators/restore/after-failover.ts), which has
 // what was signed from then on. So nobody is told any more that nothing was done.
 
 import { isDeepStrictEqual } from 'node:util'
@@ -14,7 +14,7 @@ import { within } from '../../platform/queue.ts'
 
 /** Well below the 8 s of db/client.ts, and so long that a vault which is well needs no second transaction. */
 const UNDER_LOCK_MAX_MS = 3_000
-/** With the usual waits before and after it, less than a request may take (idempotency/once.ts). */
+/** With the usual waits before and after it, less than a request may take (identity/idempotency/once.ts). */
 const LATE_MAX_MS = 15_000
 
 const unknown = (): AppError => outcomeUnknown('The vault')

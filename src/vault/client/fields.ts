@@ -46,7 +46,7 @@ const isDetails = (value: unknown): boolean => {
 }
 
 TypeRegistry.Set('Details', (_schema, value) => isDetails(value))
-/** All details of an audit row that come from a caller: the vault adds its own (../keys/facts.ts). */
+/** All details of an audit row that come from a caller: the vault adds its own (vault/rooms/keys/facts.ts). */
 export const Details = Type.Unsafe<Record<string, string>>({ [Kind]: 'Details' })
 
 export const credentials = Fields({

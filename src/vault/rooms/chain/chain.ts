@@ -2,7 +2,7 @@
 //
 //   head(n) = HMAC-SHA-256(HKDF(the deployment's key, "audit chain"), chain, n, head(n - 1), audit id, MAC of the row, the row)
 //
-// Vaults make them. A row's MAC proves who wrote it (../audit.ts), and its link what a vault has seen. So nobody without the
+// Vaults make them. A row's MAC proves who wrote it (platform/audit/audit.ts), and its link what a vault has seen. So nobody without the
 // deployment's key can change, remove, add or move a row before the last link, or make a link. Who takes away the end of a chain, or
 // has the key, still cannot get a head again that was published elsewhere, for instance in the log.
 //
