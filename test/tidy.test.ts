@@ -542,6 +542,7 @@ describe('nothing is without an importer', () => {
     'for the chains of tests, of which many are started': ['devnet/chopsticks.ts'],
     'one step of what a job or a clock begins': [
       'jobs/queue.ts',
+      'jobs/tasks/index.ts',
       'src/assets/activity/backfill.ts',
       'src/assets/activity/check-balances.ts',
       'src/identity/auth/access-token.ts',

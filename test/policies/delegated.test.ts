@@ -13,7 +13,6 @@ import { listen } from '../../src/platform/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { longTest } from '../support/long.ts'
-import { untilServed } from '../support/patient.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -305,9 +304,7 @@ describe('limits', () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
     const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
-    const posts = Array.from({ length: 100 }, (_, index) =>
-      untilServed(() => (index % 2 ? service.post : second.as)(path, body)),
-    )
+    const posts = Array.from({ length: 100 }, (_, index) => (index % 2 ? service.post : second.as)(path, body))
     const answers = (await Promise.all(posts)).map(told)
     expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
     expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
@@ -333,7 +330,7 @@ describe('limits', () => {
       const kept = await policy(wallet, ANYTHING, { max_total_fee: String(budget) })
       const tooLittle = await policy(wallet, ANYTHING, { max_total_fee: String(fee - 1n) })
       const posts = Array.from({ length: 100 }, (_, index) =>
-        untilServed(() => (index % 2 ? service.post : second.as)(path, body(wallet))),
+        (index % 2 ? service.post : second.as)(path, body(wallet)),
       )
       const answers = (await Promise.all(posts)).map(told)
       expect(answers.filter(([status]) => status === 200)).toHaveLength(3)

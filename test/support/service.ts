@@ -159,6 +159,10 @@ export const startService = async (
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
+/** src/platform/queue.ts. */
+const TURN_REFUSED = /^Too many requests are waiting/
+const POSTED_MAX = 20
+
 const clientOf = (
   baseUrl: string,
   who: { readonly projectId: string; readonly apiKey: string },
@@ -186,8 +190,18 @@ const clientOf = (
     return answer
   }
 
-  const post = (path: string, body: unknown, headers?: Record<string, string | undefined>) =>
+  const postOnce = (path: string, body: unknown, headers?: Record<string, string | undefined>) =>
     call(path, { body, ...(headers === undefined ? {} : { headers }) })
+
+  /** Does what a refusal tells, as clients do: on a slow machine the service refuses some of those that wait for one owner or signer. */
+  const post: typeof postOnce = async (...request) => {
+    for (let tries = 1; ; tries += 1) {
+      const answer = await postOnce(...request)
+      const isRefusedTurn = answer.json?.code === 'busy' && TURN_REFUSED.test(answer.json.error)
+      if (!isRefusedTurn || tries === POSTED_MAX) return answer
+      await sleep(Number(answer.headers.get('retry-after')) * 1000)
+    }
+  }
 
   const get = (path: string, query: Record<string, string> = {}) =>
     call(Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query)}`)
@@ -214,7 +228,7 @@ const clientOf = (
     return answer.json as { id: string; address: `0x${string}`; owner_id: string; network: Network }
   }
 
-  return { call, post, get, settled, newWallet }
+  return { call, post, postOnce, get, settled, newWallet }
 }
 
 const parsed = (text: string): unknown => {

@@ -12,7 +12,6 @@ import { broadcastTransaction } from '../../src/signing/transactions/broadcast.t
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { untilServed } from '../support/patient.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -71,8 +70,7 @@ const send = async (input: { from: Address; to: Address; value: string }): Promi
     unsigned_transaction: { to: input.to, value: input.value },
     developer_secret: SECRET,
   }
-  // On a slow machine the service refuses some of those that wait for one signer.
-  const answer = await untilServed(() => service.post('/transactions/sign-and-send', body))
+  const answer = await service.post('/transactions/sign-and-send', body)
   if (answer.status !== 200) throw new Error(`not accepted: ${answer.text}`)
   return answer.json.transaction_id
 }

@@ -44,7 +44,7 @@ const sender = async (funds?: bigint) => {
   const { address } = await service.newWallet({ network })
   await chain.fund(address, funds)
   const send = (unsigned: Record<string, unknown> = {}, rest: Record<string, unknown> = {}) =>
-    service.post('/transactions/sign-and-send', {
+    service.postOnce('/transactions/sign-and-send', {
       network,
       signer_wallet_address: address,
       unsigned_transaction: { to: RECIPIENT, value: '1', ...unsigned },

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
-import { cleanLoginsTask } from '../../jobs/tasks/clean.ts'
+import { cleanLoginsTask } from '../../jobs/tasks/index.ts'
 import { loginAnonymously, refreshToken } from '../../src/identity/users/session.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'

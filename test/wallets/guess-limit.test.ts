@@ -15,7 +15,6 @@ import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
 import { openTestGuesses } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { untilServed } from '../support/patient.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 
@@ -145,7 +144,7 @@ const unlock = (args: readonly string[]) => runCli(['owner', 'unlock', ...args],
 describe('wrong PINs', () => {
   test('of two hundred at once over all endpoints and networks of an owner, five are checked', async () => {
     const owner = await newOwner()
-    const wrong = Array.from({ length: 200 }, (_, index) => untilServed(() => at(ENDPOINTS, index)(owner, WRONG)))
+    const wrong = Array.from({ length: 200 }, (_, index) => at(ENDPOINTS, index)(owner, WRONG))
     const answers = await Promise.all(wrong)
     expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 5, '403 TOO_MANY_FAILED_ATTEMPTS': 195 })
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
@@ -188,7 +187,7 @@ describe('right PINs', () => {
     const [sign, signOnBase, send, exported] = ENDPOINTS
     if (!sign || !signOnBase || !send || !exported) throw new Error('there are no endpoints')
     const used = [sign, signOnBase, send, exported]
-    const right = Array.from({ length: 64 }, (_, index) => untilServed(() => at(used, index)(owner, PIN)))
+    const right = Array.from({ length: 64 }, (_, index) => at(used, index)(owner, PIN))
     const answers = await Promise.all(right)
     expect(tally(answers)).toEqual({ success: 64 })
     expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 98, locked: false })

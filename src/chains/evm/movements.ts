@@ -10,16 +10,38 @@
 // Who sent a transaction is in the same answers as its coins. Only a search by events has to ask for it.
 
 import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type RecordedMovement } from '../chain.ts'
-import type { Rpc } from '../node/rpc.ts'
+import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { hash, nullable, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
 import { type CoinContract, countedLogs, withoutPassed } from './coin-contract.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
 import { isTooMuch, type Range, readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
 import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
+import { isMethodMissing } from './node-errors.ts'
 import type { MinedLog } from './receipts.ts'
-import { readSenders } from './senders.ts'
 import type { CoinMove, Senders } from './traces.ts'
+
+// Reads who sent transactions, by their places: nodes forget the index by hash earlier than the blocks (go-ethereum after a year).
+
+type Place = Pick<MinedLog, 'blockHash' | 'transactionHash' | 'transactionIndex'>
+type Sender = readonly [transactionHash: Hex, sender: Hex]
+
+const parseSender = (value: unknown): Sender => {
+  const sent = record(value)
+  return [hash(sent.hash), rawAddress(sent.from)]
+}
+
+const senderQuestion = ({ blockHash, transactionIndex }: Place): Question<Sender | null> =>
+  question('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(transactionIndex)], nullable(parseSender))
+
+/** The senders of the transactions at these places, each asked for once. One that the node does not say is missing. */
+const readSenders = async (rpc: Rpc, places: readonly Place[]): Promise<Senders> => {
+  const distinct = new Map(places.map((place) => [place.transactionHash, place]))
+  const answers = await rpc.tryAll([...distinct.values()].map(senderQuestion), { size: 'bulk' })
+  const said = answers.map((answer) => (!answer.ok && isMethodMissing(answer.error) ? null : rpc.need(answer)))
+  return new Map(said.filter((sender) => sender !== null))
+}
 
 const OWN_VALUE_INDEX = -1
 

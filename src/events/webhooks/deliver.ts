@@ -16,6 +16,7 @@ import {
   type DeliveryRow,
   endWithoutEvent,
   findDelivery,
+  type LeasedRow,
   leaseDeliveries,
   makeDue,
   markDelivered,
@@ -30,12 +31,71 @@ import type { HasConfig } from '../../platform/config.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasSealer } from '../../platform/sealing/sealer.ts'
+import type { ProjectEvent } from '../schema.ts'
+import { type ShownCtx, shownEvents } from '../shown.ts'
 import { openOurs, type Secrets, validSecrets } from './endpoint.ts'
 import { giveUp } from './give-up.ts'
-import { type Message, messagesOf } from './message.ts'
 import { ANSWER_TIMEOUT_MS, type Posted, post } from './post.ts'
-import { pauseSeconds, RETRY_AFTER_MAX_SECONDS, TRIED_SECONDS } from './retry-pause.ts'
+import { TEST_TYPE } from './schema.ts'
 import { signedHeaders } from './sign.ts'
+
+/** What a receiver gets. The id is the same each time. */
+type Message = { readonly id: string; readonly body: string }
+
+/** With its time: after a restore of the database another event may get the number of one that the receiver has. */
+const messageOf = (event: ProjectEvent): Message => ({
+  id: `${event.project_id}-${event.id}-${Date.parse(event.created_at)}`,
+  body: JSON.stringify(event),
+})
+
+const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message => ({
+  id,
+  body: JSON.stringify({
+    id,
+    type: TEST_TYPE,
+    version: 1,
+    created_at: createdAt.toISOString(),
+    project_id: projectId,
+    data: { webhook_id: endpointId },
+  }),
+})
+
+/** The messages of deliveries, by the deliveries' ids. An event that is no longer kept has none. */
+const messagesOf = async (ctx: ShownCtx, leased: readonly LeasedRow[]): Promise<ReadonlyMap<string, Message>> => {
+  const shown = await shownEvents(
+    ctx,
+    leased.flatMap(({ event }) => event ?? []),
+  )
+  const events = new Map(shown.map((event) => [event.id, event]))
+  return new Map(
+    leased.flatMap(({ delivery }) => {
+      if (delivery.number === null) return [[delivery.id, testOf(delivery)] as const]
+      const event = events.get(delivery.number.toString())
+      return event === undefined ? [] : [[delivery.id, messageOf(event)] as const]
+    }),
+  )
+}
+
+// When a delivery that was not taken is tried again: after pauses that grow, for three days. Pure.
+
+const [MINUTE, HOUR] = [60, 3_600]
+/** In seconds. The last one is repeated. */
+const PAUSES = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR] as const
+const LAST_PAUSE = 8 * HOUR
+/** The part of a pause that is random, so that many deliveries do not come back together. */
+const JITTER = 0.2
+
+/** A receiver that asks for a longer pause (`Retry-After`) gets this one. */
+const RETRY_AFTER_MAX_SECONDS = LAST_PAUSE
+
+/** How long a delivery is tried. */
+const TRIED_SECONDS = 72 * HOUR
+
+/** @param input.attempts how often it has failed, at least once. @param input.random from 0 to 1. */
+const pauseSeconds = ({ attempts, random }: { readonly attempts: number; readonly random: number }): number => {
+  const pause = PAUSES[attempts - 1] ?? LAST_PAUSE
+  return pause * (1 - JITTER / 2 + JITTER * random)
+}
 
 /** Requests to one endpoint at the same time, by all workers. */
 export const AT_ONCE = 8

@@ -1,15 +1,60 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { AuditRecord } from '../../../db/queries/audit-rows.ts'
+import type { HasDb } from '../../../db/client.ts'
+import { type AuditRecord, listAuditRows } from '../../../db/queries/audit-rows.ts'
+import { findProject } from '../../../db/queries/projects.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../../db/words.ts'
 import { listSecurityEvents } from '../../identity/security-events.ts'
+import { noSuchProject } from '../../platform/errors.ts'
 import type { NotedHead, OperatorVault } from '../../vault/rooms/vault.ts'
-import { listAudit } from '../audit/list.ts'
+import { archiveAudit } from '../audit/archive.ts'
 import { brokenOf, type Held, isIntact, linesOf, type Needs, type Verified, verifyAll } from '../audit/verify.ts'
 import type { ReadingCtx } from '../ctx.ts'
-import { several, uuid, wholeNumber } from './arguments.ts'
-import { auditArchiveCommand } from './audit-archive.ts'
+import { instant, several, uuid, wholeNumber } from './arguments.ts'
 import { rowAsJson, usageError } from './operator.ts'
 import type { Shell } from './shell.ts'
+
+type Options = { readonly before: Date; readonly to: string; readonly json?: boolean }
+
+const archive =
+  ({ print, printJson, withVault }: Shell) =>
+  ({ before, to: folder, json }: Options) =>
+    withVault(async ({ vault }) => {
+      let files = 0
+      const { finished } = await archiveAudit(vault, { before, folder }, (archived) => {
+        files += 1
+        if (json) return printJson(rowAsJson(archived))
+        const { chain, fromPosition, position, file, dropped } = archived
+        print(`${file}: chain ${chain}, positions ${fromPosition} to ${position}; ${dropped} rows were deleted.`)
+      })
+      if (json) return
+      if (finished > 0) print(`${finished} rows of an earlier run were deleted.`)
+      print(
+        files === 0
+          ? 'Nothing is to be archived.'
+          : `Keep these files (${files}): "audit verify --archive" needs them.`,
+      )
+    })
+
+const auditArchiveCommand = (shell: Shell): Command =>
+  new Command('archive')
+    .summary('Move old audit rows to files, behind checkpoints that the vault signs.')
+    .description(
+      'Write the audit rows before a time to files, one for each chain, have the vault verify them and sign a checkpoint for each, ' +
+        "and delete those on which nothing depends. As root or the vault's user, with VAULT_SOCKET. It can be killed, and run again.",
+    )
+    .requiredOption('--before <time>', 'only rows before this time, at least 30 days ago', instant)
+    .requiredOption('--to <folder>', 'a folder that exists')
+    .option('--json', 'print one JSON object for each file')
+    .action(archive(shell))
+
+/** For operators: the newest audit rows of a project, newest first. */
+const listAudit = async (
+  ctx: HasDb,
+  input: { readonly projectId: string; readonly limit: number },
+): Promise<readonly AuditRecord[]> => {
+  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
+  return listAuditRows(ctx.db, { chain: input.projectId, limit: input.limit })
+}
 
 const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
 const PROGRESS_ROWS = 100_000n

@@ -1,13 +1,39 @@
 // A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and its dangers. The words
 // are made from the values to which the owner agrees with the PIN. Pure.
 
+import { areOnTypedData, PRIMARY_TYPE } from '../../vault/language/typed-data-rules.ts'
 import type { UnrevokedPolicy } from '../../vault/rooms/vault.ts'
 import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
 import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'
-import { addressWords, coins, mayWords, tokens, unitsOf } from './rule-words.ts'
+import { addressWords, coins, mayWords, namedWords, tokens, unitsOf } from './rule-words.ts'
 import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
-import { signatureCost, signatureWarnings, signsTypedData } from './signature-words.ts'
 import { isNamedLikeApproval } from './standard-calls.ts'
+
+// The words of a policy on typed data. Pure.
+
+/** Names of types by which others can take something. */
+const TAKES = /permit|approv|allowance|authori[sz]|delegat|order|transfer|withdraw/i
+
+/** Whether a policy is on typed data. */
+const signsTypedData = ({ argumentRules }: Pick<Proposal, 'argumentRules'>): boolean => areOnTypedData(argumentRules)
+
+/** What a policy on typed data can cost besides fees, which it has none of. */
+const signatureCost = ({ coin, tokenLimits }: Proposal): Sentence => {
+  const counted = tokenLimits.length === 0 ? '' : ', except for the tokens that are limited'
+  return say`It sends no ${coin.symbol} and pays no fees. What others take by the signatures is not counted${counted}.`
+}
+
+const signatureWarnings = (proposal: Proposal, { target }: Reading): readonly Sentence[] => {
+  const fixed = (argument: string) =>
+    proposal.argumentRules.find((rule) => rule.argument === argument && rule.operator === 'eq')?.value
+  const later = say`What was signed can be used also after this has ended.`
+  if (!TAKES.test(fixed(PRIMARY_TYPE) ?? '')) return [later]
+  const spender = fixed('typedData.message.spender')
+  const whom = spender === undefined ? say`anybody` : namedWords(proposal, spender)
+  const { inAll, rolling } = limitsOfToken(proposal, target?.address ?? null)
+  const bound = inAll === null && rolling === null ? 'without a limit' : 'up to the limit above'
+  return [say`It can let ${whom} take tokens or NFTs from this wallet, ${bound}.`, later]
+}
 
 export type PolicyWords = {
   /** The name that the developer gave it. */

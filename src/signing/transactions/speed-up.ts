@@ -3,6 +3,7 @@
 
 import type { Tx } from '../../../db/client.ts'
 import {
+  type AttemptRow,
   findTransaction,
   lockSigner,
   readHeld,
@@ -11,7 +12,7 @@ import {
 } from '../../../db/queries/transactions.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../../db/words.ts'
-import type { AccountState, Chain, Intent, Ladder, Replacement, Unsigned } from '../../chains/chain.ts'
+import type { AccountState, Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../../chains/chain.ts'
 import { isHex, openOf } from '../../chains/intent.ts'
 import type { Signatory } from '../../identity/auth/caller.ts'
 import type { Remember } from '../../identity/idempotency/once.ts'
@@ -20,13 +21,44 @@ import type { SigningCtx } from '../ctx.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/intent-bounds.ts'
 import { coinAmount } from '../token.ts'
+import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { recordSpedUp } from './recorded.ts'
 import { signAndRecord } from './sign-and-record.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
-import { requireSignedBefore } from './signed-before.ts'
 import { overdraft } from './submit.ts'
 import { attemptsToKeep } from './transition.ts'
 import { lockWaiting, noSuchTransaction } from './waiting.ts'
+
+// A speed-up signs what is in rows that the worker may write, so rows alone must not cause a signature. An earlier signature
+// of the same key proves what its owner asked for: nobody else can make one.
+
+/**
+ * Requires that the wallet's key signed the same transaction before, at any fees, and that all attempts, whose fees the new
+ * one must exceed, are of this key. @throws Error if the rows were changed.
+ */
+const requireSignedBefore = async (input: {
+  readonly chain: Chain
+  readonly replacement: Replacement
+  readonly wallet: WalletRow
+  /** The signer. */
+  readonly address: string
+  readonly offer: { readonly unsigned: Unsigned }
+  readonly attempts: readonly AttemptRow[]
+}): Promise<void> => {
+  const { chain, replacement, wallet, address, offer, attempts } = input
+  const raws = attempts.flatMap(({ kind, raw }) => (raw === null ? [] : [{ kind, raw: raw as Hex }]))
+  const wanted = replacement.effectOf(offer.unsigned)
+  const signed = await Promise.all(
+    raws.map(async ({ kind, raw }) => {
+      const { unsigned, from } = await replacement.disassemble(raw)
+      return { kind, from, ...replacement.effectOf(unsigned) }
+    }),
+  )
+  const isWhole = signed.every(({ from, place }) => from === address && place === wanted.place)
+  const isKnown = signed.some(({ kind, effect }) => kind === 'rung' && effect === wanted.effect)
+  if (isWhole && isKnown && signerAddressOf(chain, wallet) === address) return
+  throw new Error('a recorded transaction is not what its key signed: its rows were changed')
+}
 
 /** Over all speed-ups of a transaction. */
 const RUNGS_MAX = 100

@@ -1,14 +1,44 @@
 // The contract wallets of an EVM network, which are Safes. Each operation is in a file of this folder.
 
 import { LRUCache } from 'lru-cache'
-import type { ContractWallet, ContractWallets } from '../../contract-wallets.ts'
+import { serializeErc6492Signature } from 'viem'
+import type { Payload, TypedData } from '../../../vault/language/payload.ts'
+import type { Hex } from '../../chain.ts'
+import type { ContractWallet, ContractWallets, Signable } from '../../contract-wallets.ts'
 import type { NodeContext } from '../limits.ts'
+import { signable } from '../signable.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
 import { callsOf, executed, execution } from './execution.ts'
 import { findFailingCall } from './failing-call.ts'
-import { contractMessage, contractTypedData } from './message.ts'
-import { contractWalletOf, deployment } from './settings.ts'
+import { contractWalletOf, deployment, deploymentData, SAFE_ADDRESSES } from './settings.ts'
 import { isDeployed, readState, type SafesSeen } from './state.ts'
+
+// Messages and typed data signed for a Safe (ERC-1271). The Safe's fallback handler accepts an EIP-712 signature of a SafeMessage with the
+// digest of the message or the typed data. So a signature for one Safe is not valid for another one, nor for the key itself. If the Safe is not
+// deployed, the signature includes the deployment (ERC-6492).
+
+type Signed = { readonly isDeployed: boolean }
+
+const accepted = (payload: Payload, wallet: ContractWallet, { isDeployed }: Signed): Signable<Hex> =>
+  signable(payload, (signature) =>
+    isDeployed
+      ? signature
+      : serializeErc6492Signature({ address: SAFE_ADDRESSES.proxyFactory, data: deploymentData(wallet), signature }),
+  )
+
+/** The message as bytes, not as text. Pure. */
+export const contractMessage = (
+  chainId: number,
+  wallet: ContractWallet,
+  { message, ...signed }: Signed & { readonly message: Uint8Array },
+): Signable<Hex> => accepted({ kind: 'safe_message', chainId, safe: wallet.address, message }, wallet, signed)
+
+/** Pure. */
+const contractTypedData = (
+  chainId: number,
+  wallet: ContractWallet,
+  { typedData, ...signed }: Signed & { readonly typedData: TypedData },
+): Signable<Hex> => accepted({ kind: 'safe_typed_data', chainId, safe: wallet.address, typedData }, wallet, signed)
 
 const KEPT_MAX = 10_000
 
