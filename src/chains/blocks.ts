@@ -21,8 +21,8 @@ export type Head = {
 export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly Hex[] }
 
 /**
- * `from` and `to` in the chain's form of an address; `to` is null where it is unknown, or a contract is created. `callText` ends with
- * what `Submission.callTextOf` says of an equal one.
+ * `from` and `to` in the chain's form of an address; `to` is null if it is unknown, or if the transaction creates a contract.
+ * `callText` ends with the text that `Submission.callTextOf` gives for an equal transaction.
  */
 export type SentTransaction = Readonly<Record<'from' | 'callText', string>> & {
   readonly hash: Hex

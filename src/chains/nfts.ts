@@ -53,7 +53,7 @@ export type CollectionRequest = {
   readonly owner: string
   /** What the recipient asks of each sale, in ten-thousandths. */
   readonly royalty?: { readonly recipient: string; readonly basisPoints: number } | null
-  /** Whether an NFT stays with whom it was minted to. */
+  /** Whether an NFT stays with the account to which it was minted. */
   readonly isSoulbound?: boolean
   /** As for a mint. */
   readonly pending?: PrepareOptions['pending'] | undefined

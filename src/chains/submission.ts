@@ -89,7 +89,7 @@ export type Submission = {
   prepare(intent: Intent, from: string, options: PrepareOptions): Promise<Prepared>
   /** Makes a transaction from the intent alone, without asking the node; null if a field is missing. Pure. */
   complete(intent: Intent): Unsigned | null
-  /** Fills in fees and gas without simulation; the caller chooses the nonce. If that fails, so does this, before all else. */
+  /** Fills in fees and gas without simulation; the caller chooses the nonce. If that choice fails, nothing else is checked. */
   fill(intent: Intent, from: string, options: FillOptions): Promise<Unsigned>
   transactionCounts(address: string): Promise<TransactionCounts>
   /** For operators: what determines whether the sender's next transaction can be mined. */

@@ -37,7 +37,7 @@ type Asking = {
 
 const wantsStream = (request: Request): boolean => request.headers.get('accept')?.includes('text/event-stream') ?? false
 
-/** @param input.stopping aborted when the process is about to end: whoever waits is answered then. */
+/** @param input.stopping aborted when the process is about to end: callers that wait are answered then. */
 export const eventRoutes = (
   base: HasDb & HasLog & HasConfig & HasIdentity & HasClock & HasSecurityEvents,
   authentication: Authentication,

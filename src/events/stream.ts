@@ -56,7 +56,7 @@ export const streamEvents = async (
         const text = signal.aborted || performance.now() >= until ? null : await nextText()
         if (text !== null) return controller.enqueue(new TextEncoder().encode(text))
       } catch (err) {
-        // The client connects again, and is answered why.
+        // The client connects again, and that answer says why.
         ctx.log.warn({ err }, 'a stream of events ended')
       }
       input.ended()

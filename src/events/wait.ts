@@ -15,7 +15,7 @@ type Readers = {
   enter(projectId: string): () => void
 }
 
-/** Counts who waits in this process. */
+/** Counts the callers that wait in this process. */
 export const createReaders = (): Readers => {
   const counts = new Map<string, number>()
   let all = 0
@@ -99,7 +99,7 @@ export type WaitCtx = BellCtx & HasConfig & { readonly bell: Bell }
 
 /**
  * Reads a project's events, and if there are none waits for some.
- * @param input.signal ends the wait, and then the answer has none.
+ * @param input.signal ends the wait; the answer then has no events.
  */
 export const waitForEvents = async (
   ctx: WaitCtx,

@@ -22,7 +22,7 @@ export type Activity = {
     /** The other end; null if an event does not say it. */
     readonly counterparty: MovementRow['counterparty'] | null
   }
-  /** The address of the token's or the collection's contract; null for the native coin. */
+  /** Facts about the contract of the token or the collection; null for the native coin. */
   readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'> | null
   /** How a token list shows the contract's tokens. */
   readonly display?: TokenDisplay | undefined

@@ -22,7 +22,7 @@ export const metadataRoutes = (ctx: HasDb) =>
       set.headers['access-control-allow-origin'] = '*'
       set.headers['x-content-type-options'] = 'nosniff'
       const { digest, body, mediaType } = await getHosted(ctx, params.file)
-      // Answer with a Response, so that exactly the bytes are sent that the digest is of.
+      // Answer with a Response, so that exactly the bytes of the digest are sent.
       const headers = { 'cache-control': CACHE_FOR_EVER, etag: `"${digest}"` }
       if (isKnown(digest, request.headers.get('if-none-match'))) return new Response(null, { status: 304, headers })
       const sent = typeof body === 'string' ? body : Uint8Array.from(body)

@@ -209,7 +209,7 @@ export const TransferBody = Type.Object(
   },
 )
 
-/** Fewer than of activity: every NFT before the page is summed. */
+/** Fewer than for activity: every NFT before the page is summed. */
 export const nftPaging = cappedPaging({ itemsMax: 2_000, from: 'after' })
 
 export const ListNftsQuery = t.Object(

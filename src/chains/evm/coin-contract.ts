@@ -25,7 +25,7 @@ export const countedLogs = <Log extends RawLog>(
   })
 }
 
-/** A transaction's moves of the coin, without those that counted logs say again. Pure. */
+/** A transaction's moves of the coin, without those that counted logs repeat. Pure. */
 export const withoutPassed = (
   coinContract: CoinContract,
   { moves, logs }: { readonly moves: readonly CoinMove[]; readonly logs: readonly RawLog[] },

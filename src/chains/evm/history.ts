@@ -1,6 +1,6 @@
 // Finds out whether a node still has a block and its events. Nodes prune old data: bodies and receipts before some block
 // (EIP-4444), all but the newest receipts, or what a plan does not include. Some say so, some answer null for the block, and
-// some silently leave out events. Always the oldest data is pruned, so one block tells about all later ones. For events, the
+// some silently leave out events. The oldest data is pruned first, so one block tells about all later ones. For events, the
 // next block whose bloom filter has transfers is checked.
 
 import type { History } from '../chain.ts'

@@ -47,7 +47,7 @@ const USES: readonly NodeUse[] = [
   { what: 'the receipts of a block in one request', methods: ['eth_getBlockReceipts'], isNeeded: false },
 ]
 
-/** How EVM nodes are asked how they are. */
+/** The questions about the state of an EVM node. */
 export const evmFamily = (chainId: number): NodeFamily<number> => ({
   identity: identityOf(chainId),
   subscription: { method: 'eth_subscribe', params: ['newHeads'] },

@@ -35,7 +35,7 @@ const parseSender = (value: unknown): Sender => {
 const senderQuestion = ({ blockHash, transactionIndex }: Place): Question<Sender | null> =>
   question('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(transactionIndex)], nullable(parseSender))
 
-/** The senders of the transactions at these places, each asked for once. One that the node does not say is missing. */
+/** The senders of the transactions at these places, each asked for once. A sender that the node does not report is missing. */
 const readSenders = async (rpc: Rpc, places: readonly Place[]): Promise<Senders> => {
   const distinct = new Map(places.map((place) => [place.transactionHash, place]))
   const answers = await rpc.tryAll([...distinct.values()].map(senderQuestion), { size: 'bulk' })

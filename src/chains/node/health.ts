@@ -25,7 +25,7 @@ const STEADY_MS = 30_000
 const NEW_WEIGHT = 0.1
 /** Beside other nodes: an answer that takes so many times the average is late. */
 const LATE_TIMES = 8
-/** More than a pause of a well node; a hanging one costs whoever asks first this long. */
+/** Longer than a pause of a healthy node. If a node hangs, the first caller waits this long. */
 const LATE_MIN_MS = 300
 const LATE_MAX_MS = 3_000
 

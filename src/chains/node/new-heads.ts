@@ -1,5 +1,5 @@
-// Wakes followers when a node has a new block, by the subscriptions of nodes with a WebSocket URL. It is a hint alone: what the
-// block is, they ask as without it. So a subscription that is lost, silent or wrong costs time at most: a follower that is
+// Wakes followers when a node has a new block, by the subscriptions of nodes with a WebSocket URL. This is only a hint: followers
+// ask for the block as they do without it. So a subscription that is lost, silent or wrong costs time at most: a follower that is
 // not woken looks again after its interval.
 
 import { setTimeout as sleep } from 'node:timers/promises'

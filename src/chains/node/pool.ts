@@ -130,7 +130,7 @@ export type NodesInput = {
   readonly onTrouble?: (trouble: NodeTrouble) => void
   /** Called for each failure of one node, also if another one then answered. */
   readonly onNodeTrouble?: (node: string, trouble: NodeTrouble) => void
-  /** Runs each call of a node, for who wants to know of it. */
+  /** Runs each call of a node, so that the caller can observe it. */
   readonly aroundCall?: AroundCall
 }
 
@@ -206,7 +206,7 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
       const probes = await Promise.allSettled(
         members.map(({ health, probe }) => (health.restMs() > 0 ? null : probe())),
       )
-      // One failure does not make a node `failing` for requests, but whoever looks wants to see it.
+      // One failure does not make a node `failing` for requests, but the caller who looks wants to see it.
       return views().map((view, index) =>
         probes[index]?.status === 'rejected' && SEEMS_WELL.has(view.state) ? { ...view, state: 'failing' } : view,
       )

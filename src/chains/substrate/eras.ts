@@ -12,7 +12,7 @@ import { timestampQuestion } from './storage.ts'
 /** How many blocks are measured. Nodes keep the state of 256. */
 const MEASURED_BLOCKS = 64n
 const MEASURED_AGAIN_MS = 600_000
-/** So many times the usual block time, the chain stood still between two of these blocks: then the usual one counts. */
+/** If the measured block time is more than this many times the usual one, the chain stood still: then the usual one counts. */
 const SLOW_TIMES = 2
 /** The limits of a period (sp_runtime, Era). */
 const PERIOD_MIN = 4
@@ -58,7 +58,7 @@ export const createEras = (input: {
 /**
  * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without the hash
  * of its first block an extrinsic is invalid.
- * @param field the one that names it.
+ * @param field the request's field with the period, for errors.
  */
 export const chosenEra = (
   runtime: Pick<Runtime, 'constants'>,

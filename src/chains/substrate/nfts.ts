@@ -33,7 +33,10 @@ const ID_END = 2n ** 32n
 /** CollectionRole of pallet nfts, as bits. */
 const ISSUER = 1n
 const ADMIN = 4n
-/** The search for a free number asks for this many at once, or for more if more are needed; the gap between the windows doubles. 28 windows reach 2^32. */
+/**
+ * The search for free numbers asks for this many at once, or for as many as are needed if that is more. The gap between the windows
+ * doubles: 28 windows reach 2^32.
+ */
 const WINDOW = 16
 const WINDOWS_MAX = 28n
 
@@ -243,7 +246,7 @@ export const transferIntent = async (node: SubstrateNode, request: TransferNftRe
   return intentOf(context, call(context, 'transfer', id, tokenId, recipient))
 }
 
-/** The number of the next collection, after pending creations. nfts counts by itself; with uniques the creator chooses. */
+/** What pallet nfts asks of a new collection: any number of items, and only the issuer mints them. */
 const COLLECTION_CONFIG = {
   // CollectionSetting of pallet nfts: the first bit forbids transfers.
   settings: 0,
@@ -251,7 +254,7 @@ const COLLECTION_CONFIG = {
   mintSettings: { mintType: 'Issuer', price: null, startBlock: null, endBlock: null, defaultItemSettings: 0 },
 }
 
-/** The number of the next collection, recorded pending creations. nfts counts by itself; with uniques the creator chooses. */
+/** The number of the next collection, after pending creations. nfts counts by itself; with uniques the creator chooses. */
 const nextCollection = async (context: Context, recorded: readonly RecordedIntent[]): Promise<bigint> => {
   const pending = recordedCalls(context, recorded, 'create')
   if (context.pallet === 'nfts') {

@@ -58,7 +58,7 @@ export const createKnownNode = ({ row, ...nodes }: NodesInput & Pick<SubstrateCh
       },
       // Followers read only final blocks.
       subscription: { method: 'chain_subscribeFinalizedHeads', params: [] },
-      // And a chain whose blocks do not become final stands still for all who wait.
+      // A chain whose blocks do not become final stands still for its followers.
       readHead: async (rpc, options) => {
         const blockHash = await rpc.ask(finalizedHashQuestion, options)
         const [header, timestampMs] = await rpc.askAll(

@@ -95,7 +95,7 @@ export const feeInAssetOf = async (
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
   `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
 
-/** What an account has, in words: of coins that are frozen, how many can leave it. */
+/** What an account has, in words: if coins are frozen, also how many can leave it. */
 const holdingOf = (node: SubstrateNode, { free, transferable }: Account, deposit: bigint): string => {
   const held = free - transferable
   if (held <= deposit)

@@ -51,7 +51,7 @@ export const unlessUndecodable = async <Answer>(
   }: {
     readonly runtime: Runtime
     readonly drafts: () => readonly SubstrateUnsigned[]
-    /** The one with the call. */
+    /** The request's field with the call, for errors. */
     readonly field?: string
   },
   ask: () => Promise<Answer>,

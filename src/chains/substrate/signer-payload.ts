@@ -62,7 +62,7 @@ const requireFixed = (row: SubstrateNetworkRow, { payload, runtime, from }: Read
 
 type Lifetime = Pick<SubstrateUnsigned, 'era' | 'validUntilBlock'>
 
-/** The era in its bytes; whether its first block is the one that it names, the node says. */
+/** The era in its bytes. Only the node can say whether its first block is the one that the payload names. */
 const lifetimeOf = ({ payload, runtime }: Read, { genesisHash }: SubstrateNetworkRow): Lifetime => {
   const { era: encoded, blockHash, blockNumber } = payload
   if (encoded === IMMORTAL) {

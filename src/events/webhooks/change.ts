@@ -34,7 +34,7 @@ export const lockOwn = async (tx: Tx, of: Named): Promise<EndpointRow> => {
   return row
 }
 
-/** The same with its secrets, for who seals them anew. @throws not_found, invalid_input */
+/** The same with its secrets, for a caller that seals them anew. @throws not_found, invalid_input */
 const lockOpened = async (
   ctx: WebhookCtx,
   tx: Tx,
@@ -46,7 +46,7 @@ const lockOpened = async (
   return { row, secrets }
 }
 
-/** Says to the workers that an endpoint may have something to send. */
+/** Tells the workers that an endpoint may have something to send. */
 export const ringFor = (tx: Tx, endpointId: string): Promise<void> =>
   addJob(tx, 'deliver_webhooks', { endpointId }, { key: `webhooks:${endpointId}` })
 

@@ -3,7 +3,7 @@
 // until nothing is due. What is under way is in the rows, so any number of workers may have a courier of the same endpoint.
 //
 // A courier works in a place, of which there are few, for a turn. Then it waits behind the others for the next one. Receivers that hang
-// must not hold up those that answer, so whoever waits for an answer at the end of its turn has the next one in a place for the slow.
+// must not hold up those that answer, so a courier that waits for an answer at the end of its turn has its next one in a slow place.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addJob } from '../../../db/jobs.ts'
@@ -27,13 +27,13 @@ import { ANSWER_TIMEOUT_MS } from './post.ts'
 const PLACES = { quick: 64, slow: 32 } as const
 type Place = keyof typeof PLACES
 const TURN_MS: Readonly<Record<Place, number>> = { quick: 1_000, slow: ANSWER_TIMEOUT_MS }
-/** Whoever has waited so long for an answer at the end of its turn is slow. */
+/** A courier that has waited this long for an answer at the end of its turn is slow. */
 const SLOW_MS = 500
-/** While so many requests are under way in a process, whoever waits for an answer keeps its place, so that they do not become more. */
+/** While a process has this many requests under way, a courier that waits for an answer keeps its place: no other begins. */
 const REQUESTS_MAX = 1_024
 const ENDPOINTS_WAITING_MAX = 10_000
 const RUNG_AT_ONCE = 1_000
-/** A process that ends waits so long for what is under way. The rest is sent again, when its lease is over. */
+/** A process that ends waits this long for what is under way. The rest is sent again, when its lease is over. */
 const STOP_MS = 5_000
 
 export type Couriers = {
@@ -56,7 +56,7 @@ type Courier = {
   readonly underWay: Map<string, number>
   /** Outcomes that are not recorded yet. They are recorded together, as each transaction locks the endpoint. */
   readonly answered: Answered[]
-  /** The end of what records outcomes while it is not served; those that come later wait for it. */
+  /** Resolves when the outcomes that came while it was not served are recorded; later outcomes wait for it. */
   recorded: Promise<void>
   /** Whether it is in a place: then its turn records outcomes, and leases in the same transaction. */
   isServed: boolean
@@ -79,7 +79,7 @@ const firstOf = async (promises: Iterable<Promise<unknown>>, timeMs: number): Pr
   over.abort()
 }
 
-/** Does what records these outcomes. If it fails they are sent again, when their leases are over. */
+/** Runs `record` for these outcomes. If it fails, their deliveries are sent again when the leases are over. */
 const recording = async <Result>(
   { ctx }: Work,
   { endpointId, underWay }: Courier,
@@ -168,7 +168,7 @@ const serve = async (work: Work, courier: Courier, turnMs: number): Promise<Plac
   }
 }
 
-/** The same; what is answered after it is recorded all the same. */
+/** The same; answers that come after the turn are recorded too. */
 const serveTurn = async (work: Work, courier: Courier, turnMs: number): Promise<Place | null> => {
   courier.isServed = true
   // What became due meanwhile, also of what other workers recorded.
@@ -181,7 +181,7 @@ const serveTurn = async (work: Work, courier: Courier, turnMs: number): Promise<
   }
 }
 
-/** Whoever comes back after a pause is reminded by a job. */
+/** Adds a job for the time at which the next delivery is due after its pause. */
 const remind = async (ctx: DeliverCtx, endpointId: string): Promise<void> => {
   const seconds = await secondsUntilDue(ctx.db, endpointId)
   if (seconds === null) return

@@ -9,7 +9,7 @@
 //
 // A worker that dies between the last two has sent without a record: when the lease is over, another one sends the same message
 // with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time. One whose receiver asked for
-// a pause (`Retry-After`) gets none until that is over, but for tests: the receiver may have said it of itself, and not of one event.
+// a pause (`Retry-After`) gets none until that is over, except tests: the receiver may have asked for all events, and not for one.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import {
@@ -108,7 +108,7 @@ const WAITING_ENOUGH = 1_000
 const WAITING_MAX = 10_000
 /** RFC 9110 §15.5.11. Standard Webhooks: the receiver wants no more events. */
 const GONE = 410
-/** Longer than a request may take, and its outcome needs to be written. */
+/** Longer than a request may take, together with the write of its outcome. */
 const LEASE_SECONDS = ANSWER_TIMEOUT_MS / 1_000 + 15
 
 export type DeliverCtx = HasDb &

@@ -1,4 +1,4 @@
-// What becomes of one request to a receiver. Where it may go, and its bounds, are those of all outgoing requests.
+// Posts one request to a receiver. Allowed addresses and bounds are those of all outgoing requests.
 
 import type { PostFailure } from '../../../db/words.ts'
 import { type Outgoing, OutgoingError, sendOutgoing } from '../../platform/process/outgoing.ts'

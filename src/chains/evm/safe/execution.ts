@@ -124,7 +124,7 @@ export const callsOf = (operation: ContractOperation): readonly Intent[] | null 
   try {
     return unpackOperation(operation)
   } catch {
-    // Its data is not of the function that its contract has.
+    // The data is not a call of the function that this contract has.
     return null
   }
 }
