@@ -7,7 +7,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dir, '..')
 const PAGES = ['.', 'docs', 'docs/decisions', 'client', '.github', '.github/ISSUE_TEMPLATE']
-const CODE = ['src', 'jobs', 'db', 'devnet', 'test', 'client/src']
+const CODE = ['src', 'jobs', 'db', 'devnet', 'test', 'bench', 'client/src']
 
 type Page = {
   readonly path: string

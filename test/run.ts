@@ -100,7 +100,6 @@ const runTests = (
       '--no-isolate',
       `--timings=${timings}`,
       `--timeout=${TIMEOUT_MS}`,
-      '--path-ignore-patterns=test/bench/**',
       ...(IS_LONG ? [] : ['--path-ignore-patterns=**/*.long.test.ts']),
     ]
     const child = spawn(process.execPath, [...args, ...process.argv.slice(2)], {

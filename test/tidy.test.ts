@@ -383,7 +383,7 @@ describe('what no file may contain', () => {
   })
 
   test('file names are in kebab case', () => {
-    const everywhere = [...files.map((file) => file.path), ...scriptsIn('test')]
+    const everywhere = [...files.map((file) => file.path), ...scriptsIn('test'), ...scriptsIn('bench')]
     expect(everywhere.filter((path) => /[A-Z_]/.test(path) && !/\.sol$/.test(path))).toEqual([])
   })
 
@@ -513,7 +513,7 @@ describe('nothing is without an importer', () => {
     return imported
   }
   const byProduct = importedBy(files)
-  const byAll = importedBy([...files, ...scriptsIn('test').map(readSource)])
+  const byAll = importedBy([...files, ...['test', 'bench'].flatMap(scriptsIn).map(readSource)])
 
   /** Where tests may import more than the product does, and why. */
   const TESTED_ALONE = {

@@ -2,13 +2,13 @@
 // measures the same questions in one with millions.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
+import { makeSizeRows } from '../../bench/size-rows.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import { listActs } from '../../db/queries/overview.ts'
 import { listTransactionsOf } from '../../db/queries/transaction-lists.ts'
 import { createWalletList } from '../../src/signing/wallets/list.ts'
 import { createOurWallets } from '../../src/signing/wallets/ours.ts'
-import { makeSizeRows } from '../bench/size-rows.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { authenticateWallets } from '../support/wallet-macs.ts'

@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
+import { makeSizeRows } from '../../bench/size-rows.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isOutside, readMigrations } from '../../db/pending.ts'
-import { makeSizeRows } from '../bench/size-rows.ts'
 import { isLeftOut } from '../support/long.ts'
 import { withMigrations } from '../support/migrations.ts'
 import { type Service, startService } from '../support/service.ts'
