@@ -1,7 +1,8 @@
 // The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test` over test/,
 // then one closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
 // once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path. Files named
-// `*.long.test.ts` run in `bun run test:long` alone.
+// `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the long cases of what the last day's commits
+// touched run afterwards (test/touched.ts).
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -12,14 +13,28 @@ import { stripVTControlCharacters } from 'node:util'
 import { scriptsIn } from './support/imports.ts'
 import { quickFolder, startTestPostgres } from './support/postgres.ts'
 import { bundlePrograms } from './support/programs.ts'
+import { changedPaths, longFiles, touchedBy } from './touched.ts'
 
 /** The result of one run of `bun test`. */
 export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
 
 /** As `isLong` of test/support/long.ts, which only a test may import. */
 const IS_LONG = process.env.STRONGROOM_LONG === '1'
-const TIMEOUT_MS = IS_LONG ? 1_800_000 : 180_000
+const TIMEOUT_MS = 180_000
+const LONG_TIMEOUT_MS = 1_800_000
 const LANES = 3
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+const TOUCHED = '--touched'
+/**
+ * Minutes after the beginning of the run: when no further file with touched long cases begins, and when those that run are ended.
+ * With what `.ci/run` does before, it takes less than 25 minutes.
+ */
+const TOUCHED_BEGIN_MINUTES = 16
+const TOUCHED_END_MINUTES = 20
+/** For test/transactions/nodes-soak.test.ts, which else takes a quarter of an hour. */
+const SOAK_SECONDS = '120'
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**
@@ -55,11 +70,11 @@ export const closingLine = ({ passed, failed, skipped }: Tally): string =>
 
 /** Begins of the paths of the files that take longest, about ten seconds and more. */
 export const LONGEST = [
-  ...['test/client/react', 'test/console/', 'test/e2e/', 'test/openapi/', 'test/restore/'],
-  ...['test/environment/start', 'test/wallets/crash'],
-  ...['test/policies/forged-policies', 'test/policies/limits', 'test/policies/lying-node', 'test/policies/property'],
-  ...['test/transactions/crash', 'test/transactions/database-restart', 'test/transactions/explore'],
-  ...['test/transactions/faults', 'test/transactions/outside', 'test/transactions/substrate'],
+  ...['test/client/client', 'test/client/react', 'test/console/', 'test/e2e/', 'test/openapi/', 'test/restore/'],
+  ...['test/custody/undone-writes', 'test/http/stopping', 'test/jobs/half-dead', 'test/metrics/metrics'],
+  ...['test/policies/forged-policies', 'test/policies/lying-node', 'test/security/vault-memory', 'test/wallets/crash'],
+  ...['test/transactions/database-restart', 'test/transactions/explore', 'test/transactions/faults'],
+  ...['test/transactions/outside', 'test/transactions/send', 'test/transactions/substrate', 'test/transactions/worker'],
 ]
 
 /**
@@ -88,21 +103,19 @@ export const failures = (output: string): readonly string[] => {
   })
 }
 
-const runTests = (
-  variables: Readonly<Record<string, string>>,
-  timings: string,
-): Promise<Tally & { readonly output: string }> =>
+type Run = Tally & { readonly output: string }
+
+/** Runs `bun test`. @param input.stopping ends it in the middle: what it had shown by then is its result */
+const runBunTest = (input: {
+  readonly args: readonly string[]
+  readonly variables: Readonly<Record<string, string>>
+  /** What is not shown at once is shown as a whole at the end, so that files that run at a time do not mix. */
+  readonly isShownAtOnce: boolean
+  readonly stopping?: AbortSignal
+}): Promise<Run> =>
   new Promise((resolve, reject) => {
-    const args = [
-      'test',
-      '--no-orphans',
-      `--parallel=${LANES}`,
-      '--no-isolate',
-      `--timings=${timings}`,
-      `--timeout=${TIMEOUT_MS}`,
-      ...(IS_LONG ? [] : ['--path-ignore-patterns=**/*.long.test.ts']),
-    ]
-    const child = spawn(process.execPath, [...args, ...process.argv.slice(2)], {
+    const { args, variables, isShownAtOnce, stopping } = input
+    const child = spawn(process.execPath, ['test', '--no-orphans', ...args], {
       cwd: REPOSITORY,
       env: { ...ENGINE, ...process.env, ...variables },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -110,21 +123,90 @@ const runTests = (
     let output = ''
     const pass = (target: NodeJS.WriteStream) => (chunk: Buffer) => {
       output += chunk.toString()
-      target.write(chunk)
+      if (isShownAtOnce) target.write(chunk)
     }
     child.stdout.on('data', pass(process.stdout))
     child.stderr.on('data', pass(process.stderr))
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal))
+    const stop = () => child.kill('SIGTERM')
+    for (const signal of SIGNALS) process.once(signal, stop)
+    stopping?.addEventListener('abort', stop)
     child.once('error', reject)
-    child.once('close', (code) => resolve({ ...tally(output, code ?? 1), output }))
+    child.once('close', (code) => {
+      stopping?.removeEventListener('abort', stop)
+      for (const signal of SIGNALS) process.off(signal, stop)
+      if (!isShownAtOnce) process.stdout.write(output)
+      const all = tally(output, code ?? 1)
+      resolve({ ...all, failed: stopping?.aborted ? failures(output).length : all.failed, output })
+    })
   })
 
+const runSuite = (
+  variables: Readonly<Record<string, string>>,
+  timings: string,
+  chosen: readonly string[],
+): Promise<Run> =>
+  runBunTest({
+    args: [
+      `--parallel=${LANES}`,
+      '--no-isolate',
+      `--timings=${timings}`,
+      `--timeout=${IS_LONG ? LONG_TIMEOUT_MS : TIMEOUT_MS}`,
+      ...(IS_LONG ? [] : ['--path-ignore-patterns=**/*.long.test.ts']),
+      ...chosen,
+    ],
+    variables,
+    isShownAtOnce: true,
+  })
+
+/**
+ * Runs the long cases of what the last day's commits touched, until the time is over.
+ * @param input.begunAt when the whole run began, by `performance.now()`
+ */
+const runTouched = async (input: {
+  readonly variables: Readonly<Record<string, string>>
+  readonly begunAt: number
+}): Promise<readonly Run[]> => {
+  const changed = changedPaths()
+  if (typeof changed === 'string') {
+    console.log(`\n${changed} No long cases run.`)
+    return []
+  }
+  const left = [...touchedBy({ changed, long: longFiles() })]
+  console.log(`\nThe commits of the last day touched ${left.length} files with long cases.`)
+  const remaining = (minutes: number) => input.begunAt + minutes * 60_000 - performance.now()
+  const stopping = new AbortController()
+  const timer = setTimeout(() => stopping.abort(), remaining(TOUCHED_END_MINUTES))
+  const variables = { STRONGROOM_SOAK_SECONDS: SOAK_SECONDS, ...input.variables, STRONGROOM_LONG: '1' }
+  const runs: Run[] = []
+  const runLane = async () => {
+    while (remaining(TOUCHED_BEGIN_MINUTES) > 0) {
+      const path = left.shift()
+      if (path === undefined) return
+      const args = [`--timeout=${LONG_TIMEOUT_MS}`, `./${path}`]
+      runs.push(await runBunTest({ args, variables, isShownAtOnce: false, stopping: stopping.signal }))
+      if (stopping.signal.aborted) console.log(`Ended in the middle, as the time was over: ${path}.`)
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, runLane))
+  clearTimeout(timer)
+  if (left.length > 0) console.log(`\nNot run, as the time was over: ${left.join(', ')}.`)
+  return runs
+}
+
+const sumOf = (runs: readonly Tally[]): Tally => ({
+  passed: runs.reduce((sum, { passed }) => sum + passed, 0),
+  failed: runs.reduce((sum, { failed }) => sum + failed, 0),
+  skipped: runs.reduce((sum, { skipped }) => sum + skipped, 0),
+})
+
 const main = async (): Promise<void> => {
+  const begunAt = performance.now()
+  const chosen = process.argv.slice(2).filter((argument) => argument !== TOUCHED)
   const name = `strongroom-test-${process.pid}-`
   const folder = await mkdtemp(join(tmpdir(), name))
   const quick = await mkdtemp(join(quickFolder(), name))
   const server = await startTestPostgres(join(quick, 'postgres'))
-  let result: Awaited<ReturnType<typeof runTests>>
+  const runs: Run[] = []
   try {
     const programs = await bundlePrograms(join(folder, 'programs'))
     const timings = join(folder, 'timings.json')
@@ -132,12 +214,15 @@ const main = async (): Promise<void> => {
     await writeFile(timings, timingsOf(scripts))
     const left = IS_LONG ? [] : scripts.filter((path) => path.endsWith('.long.test.ts'))
     if (left.length > 0) console.log(`Not run: ${left.join(', ')}. \`bun run test:long\` runs them.`)
-    result = await runTests({ ...programs, STRONGROOM_TEST_POSTGRES_URL: server.url }, timings)
+    const variables = { ...programs, STRONGROOM_TEST_POSTGRES_URL: server.url }
+    runs.push(await runSuite(variables, timings, chosen))
+    if (process.argv.includes(TOUCHED)) runs.push(...(await runTouched({ variables, begunAt })))
   } finally {
     await server.stop()
     for (const each of [folder, quick]) await rm(each, { recursive: true, force: true, maxRetries: 5 })
   }
-  for (const each of failures(result.output)) process.stdout.write(`\nFailed:\n${each}\n`)
+  for (const each of runs.flatMap(({ output }) => failures(output))) process.stdout.write(`\nFailed:\n${each}\n`)
+  const result = sumOf(runs)
   process.stdout.write(`\n${closingLine(result)}\n`)
   process.exitCode = result.failed > 0 || result.passed === 0 ? 1 : 0
 }

@@ -13,6 +13,7 @@ import { StrongroomError } from '../../client/src/errors.ts'
 import type { InputOf } from '../../client/src/operation.ts'
 import { runTool } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
+import { longTest } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -126,7 +127,7 @@ describe('what is published', () => {
     expect({ exitCode, output }).toEqual({ exitCode: 0, output: expect.stringContaining('All good!') })
   })
 
-  test('has types that every resolution of an ES module finds', async () => {
+  longTest('has types that every resolution of an ES module finds', async () => {
     const args = [client.tarball, '--profile', 'esm-only', '--format', 'json']
     const { exitCode, output } = await runTool({
       script: '@arethetypeswrong/cli/dist/index.js',

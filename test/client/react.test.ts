@@ -225,7 +225,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     expect(await page.getByRole('alert').first().textContent()).toBe('')
   })
 
-  test('an app with several pages says to which one its users come back, and the project lists it', async () => {
+  longTest('an app with several pages says to which one its users come back, and the project lists it', async () => {
     const elsewhere = await startPage(inReact, {
       'YOUR PROJECT': `${world.projectId}', redirectUri: location.origin + '/back`,
     })
@@ -247,7 +247,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     }
   })
 
-  test('a button leads to the page of what opens the wallets, and back to the same page', async () => {
+  longTest('a button leads to the page of what opens the wallets, and back to the same page', async () => {
     const page = await openApp()
     const email = await logIn(page)
     await makeWallet(page)
@@ -261,7 +261,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     expect(page.url()).toBe(here)
   })
 
-  test('a passkey that was made at the login opens the app the next time', async () => {
+  longTest('a passkey that was made at the login opens the app the next time', async () => {
     const page = await openApp()
     await giveAuthenticator(page)
     await press(page, 'Log in')
@@ -290,7 +290,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     }
   })
 
-  test('two sessions in a page keep a login each, over a reload, and end alone', async () => {
+  longTest('two sessions in a page keep a login each, over a reload, and end alone', async () => {
     const two = await startPage(TWO)
     try {
       const page = await world.newPage()
@@ -393,7 +393,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
   })
 
   describe('tells what went wrong', () => {
-    test('if the user comes back without logging in', async () => {
+    longTest('if the user comes back without logging in', async () => {
       const page = await openApp()
       await press(page, 'Log in')
       await page.locator('#ways').waitFor()
@@ -436,7 +436,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
       await logIn(page)
     })
 
-    test('if the service is away at the login, which is possible once it is back', async () => {
+    longTest('if the service is away at the login, which is possible once it is back', async () => {
       const page = await openApp()
       const bringBack = await takeServiceAway(page)
       await press(page, 'Log in')
