@@ -6,6 +6,7 @@ import { operatorTokenMac } from '../../src/identity/auth/row-macs.ts'
 import { bePasswordManager, giveAuthenticator } from '../e2e/login-world.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { startConsole } from '../support/console.ts'
+import { longTest } from '../support/long.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
 const isHere = hasChromium()
@@ -115,7 +116,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     )
   })
 
-  test('nobody who adds a passkey to a session that was begun a while ago', async () => {
+  longTest('nobody who adds a passkey to a session that was begun a while ago', async () => {
     const page = await world.logIn('ned', 'operator')
     await giveAuthenticator(page)
     await page.goto(`${world.origin}/account`)
@@ -194,7 +195,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
   })
 
-  test('an operator whose earlier row somebody put back: the audit names it', async () => {
+  longTest('an operator whose earlier row somebody put back: the audit names it', async () => {
     const verify = async () => (await world.cli('audit', 'verify')).output
     const page = await withPasskey('mia')
     await world.logIn('ned', 'operator')
@@ -269,7 +270,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(await use(await world.newPage(), link)).toContain('Overview')
   })
 
-  test('on pages without accessibility problems, wide and narrow, light and dark', async () => {
+  longTest('on pages without accessibility problems, wide and narrow, light and dark', async () => {
     const link = await world.linkFor('lea', 'viewer')
     const page = await world.newPage()
     for (const address of [`${world.origin}/login`, link, `${world.origin}/link?secret=x`]) {

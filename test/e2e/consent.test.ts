@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import {
   bePasswordManager,
   giveAuthenticator,
@@ -124,11 +124,11 @@ const pay = (person: Person, value: string) =>
     unsigned_transaction: { to: FRIEND, value },
   })
 
-/** As it is now, on a phone and on a desk, in light and dark. */
+/** As it is now, on a phone and on a desk, in light and dark. The suite looks at a phone in the dark alone. */
 const checkLooks = async (on: Page): Promise<void> => {
-  for (const width of [1_280, 390]) {
+  for (const width of isLong ? [1_280, 390] : [390]) {
     await on.setViewportSize({ width, height: 844 })
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const colorScheme of isLong ? (['light', 'dark'] as const) : (['dark'] as const)) {
       await on.emulateMedia({ colorScheme })
       expect(await accessibilityProblemsOn(on)).toEqual([])
     }
@@ -180,7 +180,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await world.sessionsOf(await world.userIdOf(person.email))).toEqual(['email_code logout'])
   })
 
-  test('fixes a fee budget that the app left open, and grants the one that it has shown', async () => {
+  longTest('fixes a fee budget that the app left open, and grants the one that it has shown', async () => {
     const person = await newPerson()
     const on = await ask(person, policyOf(person, { max_total_fee: undefined }))
     const [, shown = ''] = /Fees of at most ([0-9.]+) ETH in all/.exec(await textOf(on, 'consent')) ?? []
@@ -234,7 +234,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toEqual([])
   })
 
-  test('takes a recovery code in place of the PIN, and tells a typing error from a wrong code', async () => {
+  longTest('takes a recovery code in place of the PIN, and tells a typing error from a wrong code', async () => {
     const person = await newPerson()
     const [code, other] = [await newCode(person), await newCode(await newPerson())]
     const on = await ask(person)
@@ -262,7 +262,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
   })
 
-  test('goes back to the PIN, and nothing of the code is left in the field', async () => {
+  longTest('goes back to the PIN, and nothing of the code is left in the field', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await press(on, 'Use your recovery code')
@@ -275,7 +275,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toHaveLength(1)
   })
 
-  test('takes what a passkey computes, if an app has bound that passkey', async () => {
+  longTest('takes what a passkey computes, if an app has bound that passkey', async () => {
     const person = await newPerson()
     const on = await world.newPage({ viewport: { width: 390, height: 844 } })
     await bePasswordManager(on, 'plain')
@@ -315,7 +315,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toEqual([])
   })
 
-  test('says so if a passkey computes no secrets', async () => {
+  longTest('says so if a passkey computes no secrets', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await giveAuthenticator(on)
@@ -333,22 +333,25 @@ describe.skipIf(!isHere)('the consent page', () => {
     await answerTo(on)
   })
 
-  test('shows the login again when the session has ended, and then continues, also with only the keyboard', async () => {
-    const person = await newPerson()
-    const on = await ask(person)
-    await world.endSessions()
-    await allow(on)
-    await isShown(on, 'ways')
-    expect(await problemOn(on)).toBe('You are logged out. Log in again.')
-    await logIn(on, person)
-    await isShown(on, 'consent')
-    expect(await on.evaluate(() => document.activeElement?.id)).toBe('consent-title')
-    for (const key of ['Tab', ...PIN, 'Enter']) await on.keyboard.press(key)
-    const { policy_id } = await answerTo(on)
-    expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
-  })
+  longTest(
+    'shows the login again when the session has ended, and then continues, also with only the keyboard',
+    async () => {
+      const person = await newPerson()
+      const on = await ask(person)
+      await world.endSessions()
+      await allow(on)
+      await isShown(on, 'ways')
+      expect(await problemOn(on)).toBe('You are logged out. Log in again.')
+      await logIn(on, person)
+      await isShown(on, 'consent')
+      expect(await on.evaluate(() => document.activeElement?.id)).toBe('consent-title')
+      for (const key of ['Tab', ...PIN, 'Enter']) await on.keyboard.press(key)
+      const { policy_id } = await answerTo(on)
+      expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
+    },
+  )
 
-  test('says why it cannot show a policy: another user’s wallet, invalid rules, or no node', async () => {
+  longTest('says why it cannot show a policy: another user’s wallet, invalid rules, or no node', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await openAs(other, linkOf(policyOf(person)))
     await isShown(on, 'refused')
@@ -386,7 +389,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await textOf(on, 'refused')).toContain('"expires_at" must be a time in the future.')
   })
 
-  test('keeps users on the page if the app gave no address', async () => {
+  longTest('keeps users on the page if the app gave no address', async () => {
     const person = await newPerson()
     const { searchParams } = new URL(linkOf(policyOf(person)))
     searchParams.delete('redirect_uri')
@@ -580,7 +583,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect(await textOf(on, 'refused')).toContain('not yours')
     })
 
-    test('the list has an address of its own, and leads back to the app', async () => {
+    longTest('the list has an address of its own, and leads back to the app', async () => {
       const person = await newPerson()
       await grant(person)
       const query = { project_id: world.projectId, redirect_uri: `${world.app.origin}/back`, state: 's' }
@@ -640,7 +643,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       await isShown(on, 'approvals')
     }
 
-    test('says what the request would do, and the passkey approves exactly that', async () => {
+    longTest('says what the request would do, and the passkey approves exactly that', async () => {
       const { on, id } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)

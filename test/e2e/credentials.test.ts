@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/operators/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { bePasswordManager, giveAuthenticator, type LoginWorld, newAddress, startLoginWorld } from './login-world.ts'
 
 const network = 'Ethereum'
@@ -110,11 +110,11 @@ const secretsOf = async ({ address }: Person): Promise<string[]> =>
     ({ kind }: { kind: string }) => kind,
   )
 
-/** As it is now, on a desk and on a phone, in light and dark. */
+/** As it is now, on a desk and on a phone, in light and dark. The suite looks at a phone in the dark alone. */
 const checkLooks = async (on: Page): Promise<void> => {
-  for (const width of [1_280, 390]) {
+  for (const width of isLong ? [1_280, 390] : [390]) {
     await on.setViewportSize({ width, height: 844 })
-    for (const colorScheme of ['light', 'dark'] as const) {
+    for (const colorScheme of isLong ? (['light', 'dark'] as const) : (['dark'] as const)) {
       await on.emulateMedia({ colorScheme })
       expect(await accessibilityProblemsOn(on)).toEqual([])
     }
@@ -228,7 +228,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await on.evaluate(() => history.length)).toBeLessThanOrEqual(3)
   })
 
-  test('a passkey is added, opens and sets a new PIN after a reload, and does not remove itself', async () => {
+  longTest('a passkey is added, opens and sets a new PIN after a reload, and does not remove itself', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await bePasswordManager(on, 'prototype')
@@ -285,7 +285,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await secretsOf(person)).toEqual([])
   })
 
-  test('nobody removes the last way: a code does not remove itself, and the PIN has no button', async () => {
+  longTest('nobody removes the last way: a code does not remove itself, and the PIN has no button', async () => {
     const person = await newPerson()
     const code = await newCodeOf(person)
     const on = await open(person)
@@ -341,7 +341,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect([developer.status, developer.json.code]).toEqual([403, 'user_session_required'])
   })
 
-  test('wrong codes are no guesses at the PIN', async () => {
+  longTest('wrong codes are no guesses at the PIN', async () => {
     const person = await newPerson()
     await newCodeOf(person)
     const wrong = await newCodeOf(await newPerson())
@@ -400,7 +400,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await sign(person, { user_pin: NEW })).toBe(200)
   })
 
-  test('a page that stayed open asks for a fresh login before a change', async () => {
+  longTest('a page that stayed open asks for a fresh login before a change', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await on.clock.install()
@@ -416,7 +416,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await world.sessionsOf(person.userId)).toEqual(['email_code logout'])
   })
 
-  test('the keyboard alone is enough', async () => {
+  longTest('the keyboard alone is enough', async () => {
     const person = await newPerson()
     const on = await open(person)
     expect(await on.evaluate(() => document.activeElement?.id)).toBe('credentials-title')

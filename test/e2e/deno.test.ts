@@ -12,6 +12,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startCollector } from '../support/collector.ts'
 import { denoCommand } from '../support/deno.ts'
+import { longTest } from '../support/long.ts'
 import { logInAt, RESOURCE_AUDIENCE, startOpenidProvider, tokensFrom } from '../support/openid-provider.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -150,7 +151,7 @@ test('a wallet with a PIN signs, sends, mints, and lists its activity', async ()
   expect(listed.length).toBeGreaterThanOrEqual(2)
 }, 120_000)
 
-test('its transactions are traced from the request into the worker, with the times of the vault', async () => {
+longTest('its transactions are traced from the request into the worker, with the times of the vault', async () => {
   const named = (name: string) => collector.spans.filter((span) => span.name === name)
   await collector.until(() => named('mined').length >= 2 && named('POST /transactions/sign-and-send').length >= 1)
   const [request] = named('POST /transactions/sign-and-send')
@@ -184,7 +185,7 @@ test('a user logs in by a mailed code, and wrong PINs and broken bodies are refu
   }
 })
 
-test('a user logs in at an identity provider of the project, and calls with its token', async () => {
+longTest('a user logs in at an identity provider of the project, and calls with its token', async () => {
   const provider = await startOpenidProvider()
   const { projectId } = onDenoProject
   const callback = `http://localhost:3000/login/oidc/callback/${projectId}/acme`
@@ -216,7 +217,7 @@ test('a user logs in at an identity provider of the project, and calls with its 
   await provider.close()
 })
 
-test('an event is sent to a webhook, signed, and what is refused is shown', async () => {
+longTest('an event is sent to a webhook, signed, and what is refused is shown', async () => {
   const receiver = await startReceiver()
   const { json } = await onDeno.post('/webhooks', { url: receiver.url, types: ['wallet.created'] })
   receiver.trust(json.secret)
@@ -233,26 +234,34 @@ test('an event is sent to a webhook, signed, and what is refused is shown', asyn
   await onDeno.post('/webhooks/remove', { webhook_id: json.id })
 })
 
-test('when a connection to a node hangs, a new one is opened, and API and worker continue', async () => {
-  const wallet = await onDeno.newWallet({ network, pin: PIN })
-  await chain.fund(wallet.address)
-  const send = () =>
-    onDeno.post('/transactions/sign-and-send', {
-      network,
-      signer_wallet_address: wallet.address,
-      unsigned_transaction: { to: fundedAccount(6).address, value: '12345' },
-      user_pin: PIN,
-    })
-  proxy.freeze()
-  expect((await send()).json).toMatchObject({ code: 'node_unavailable' })
-  await untilSaid(worker, 'a step of a follower failed')
-  proxy.thaw()
-  let sent = await send()
-  for (const deadline = Date.now() + START_MAX_MS; sent.status === 503 && Date.now() < deadline; await Bun.sleep(100)) {
-    sent = await send()
-  }
-  expect((await onDeno.settled(sent.json.transaction_id)).json).toMatchObject({ status: 'success' })
-}, 120_000)
+longTest(
+  'when a connection to a node hangs, a new one is opened, and API and worker continue',
+  async () => {
+    const wallet = await onDeno.newWallet({ network, pin: PIN })
+    await chain.fund(wallet.address)
+    const send = () =>
+      onDeno.post('/transactions/sign-and-send', {
+        network,
+        signer_wallet_address: wallet.address,
+        unsigned_transaction: { to: fundedAccount(6).address, value: '12345' },
+        user_pin: PIN,
+      })
+    proxy.freeze()
+    expect((await send()).json).toMatchObject({ code: 'node_unavailable' })
+    await untilSaid(worker, 'a step of a follower failed')
+    proxy.thaw()
+    let sent = await send()
+    for (
+      const deadline = Date.now() + START_MAX_MS;
+      sent.status === 503 && Date.now() < deadline;
+      await Bun.sleep(100)
+    ) {
+      sent = await send()
+    }
+    expect((await onDeno.settled(sent.json.transaction_id)).json).toMatchObject({ status: 'success' })
+  },
+  120_000,
+)
 
 test('the login page has its script', async () => {
   const script = await onDeno.call('/login/client.js')
@@ -260,7 +269,7 @@ test('the login page has its script', async () => {
   expect(script.text.length).toBeGreaterThan(10_000)
 })
 
-test('an operator logs in at the console by a link, and sees the wallets', async () => {
+longTest('an operator logs in at the console by a link, and sees the wallets', async () => {
   const { origin } = JSON.parse(await untilSaid(operators, '"listening"'))
   const secret = await inviteOperator(service.ctx, { name: 'dan', role: 'viewer', actor: 'operator' })
   const entered = await fetch(`${origin}/link`, {
@@ -281,7 +290,7 @@ test('an operator logs in at the console by a link, and sees the wallets', async
   expect(wallets).toContain('Project wallet')
 })
 
-test('commands examine the installation and what the chains have after a restore, as they do on Bun', async () => {
+longTest('commands examine the installation and what the chains have after a restore, as they do on Bun', async () => {
   const variables = { ...service.variables, VAULT_SOCKET: `${service.variables.VAULT_SOCKET}.deno` }
   const onBoth = async (...args: readonly string[]) => {
     const child = deno('src/main/cli.ts', variables, ...args)

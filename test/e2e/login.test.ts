@@ -8,6 +8,7 @@ import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { handleOf } from '../../src/identity/users/passkey-ceremony.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
+import { isLong, longTest } from '../support/long.ts'
 import {
   bePasswordManager,
   giveAuthenticator,
@@ -42,7 +43,7 @@ describe.skipIf(!isHere)('the login page', () => {
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
     const check = async () => {
-      for (const colorScheme of ['light', 'dark'] as const) {
+      for (const colorScheme of isLong ? (['light', 'dark'] as const) : (['dark'] as const)) {
         await page.emulateMedia({ colorScheme })
         expect(await accessibilityProblemsOn(page)).toEqual([])
       }
@@ -80,7 +81,7 @@ describe.skipIf(!isHere)('the login page', () => {
     await page.locator('#ways').waitFor()
   })
 
-  test('shows the login again, with the reason, after the session has ended elsewhere', async () => {
+  longTest('shows the login again, with the reason, after the session has ended elsewhere', async () => {
     const page = await world.openLogin()
     await world.logInByCode(page, newAddress())
     await page.locator('#passkeys-none').waitFor()
@@ -118,7 +119,7 @@ describe.skipIf(!isHere)('the login page', () => {
     await page.getByText('None yet.').waitFor()
   })
 
-  test('lists the sessions of the user, and can end them', async () => {
+  longTest('lists the sessions of the user, and can end them', async () => {
     const email = newAddress()
     const pages = [await world.openLogin(), await world.openLogin(), await world.openLogin()] as const
     for (const page of pages) {
@@ -178,7 +179,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await page.locator('#status').textContent()).toBe('You are logged out.')
     })
 
-    test('shows at the field that a code was wrong, and then accepts the right one', async () => {
+    longTest('shows at the field that a code was wrong, and then accepts the right one', async () => {
       const page = await world.openLogin()
       const code = await world.askForCode(page, newAddress())
       const field = page.getByLabel('Code', { exact: true })
@@ -219,7 +220,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await reader.context().cookies()).toEqual([])
     })
 
-    test('says how long to wait after too many tries', async () => {
+    longTest('says how long to wait after too many tries', async () => {
       const page = await world.openLogin()
       await page.route('**/users/login-with-email', (route) =>
         route.fulfill({ status: 429, headers: { 'retry-after': '300' }, json: { error: 'x', code: 'rate_limited' } }),
@@ -230,7 +231,7 @@ describe.skipIf(!isHere)('the login page', () => {
     })
 
     const AWAY = 'The service was not reached. Check your connection and try again.'
-    test('has a sentence for what a gateway answers in place of the service', async () => {
+    longTest('has a sentence for what a gateway answers in place of the service', async () => {
       const page = await world.openLogin()
       const path = '**/users/login-with-email'
       await page.getByLabel('E-mail address').fill(newAddress())
@@ -288,7 +289,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await problemOn(page)).toContain('That did not work')
     })
 
-    test.each(['plain', 'prototype'] as const)(
+    test.each(isLong ? (['plain', 'prototype'] as const) : (['prototype'] as const))(
       'that a password manager keeps logs in, with %s objects',
       async (kind) => {
         const opened = await world.newPage()
@@ -318,7 +319,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect([replayed.status, replayed.json.code]).toEqual([401, 'login_failed'])
     })
 
-    test('refuses an assertion made for a page of another origin with the same domain', async () => {
+    longTest('refuses an assertion made for a page of another origin with the same domain', async () => {
       const { page } = await withPasskey()
       const strict = await world.startStrict()
       try {
@@ -363,7 +364,7 @@ describe.skipIf(!isHere)('the login page', () => {
       )
     })
 
-    test('logs in by the one wallet that only announces itself (EIP-6963)', async () => {
+    longTest('logs in by the one wallet that only announces itself (EIP-6963)', async () => {
       const account = privateKeyToAccount(generatePrivateKey())
       const page = await world.newPage()
       await giveWallet(page, account, { name: 'Lynx' })
@@ -374,7 +375,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await page.locator('#account').textContent()).toContain(account.address)
     })
 
-    test('lets the user choose among several, and shows their names as text', async () => {
+    longTest('lets the user choose among several, and shows their names as text', async () => {
       const hostile = '<img src=x onerror="document.title=1">'
       const [lynx, other, older] = [1, 2, 3].map(() => privateKeyToAccount(generatePrivateKey()))
       if (lynx === undefined || other === undefined || older === undefined) throw new Error('no account')
@@ -409,7 +410,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('with another device', () => {
-    test('logs in by a code that a logged-in user confirms after seeing which device asks', async () => {
+    longTest('logs in by a code that a logged-in user confirms after seeing which device asks', async () => {
       const email = newAddress()
       const mine = await world.openLogin()
       await world.logInByCode(mine, email)
@@ -456,28 +457,31 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('for an app', () => {
-    test('returns a code in the fragment, which the app exchanges from its own origin; the page keeps no session', async () => {
-      const state = 'a&b=c d"<'
-      const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after?x=1`, state })
-      const email = newAddress()
-      await world.logInByCode(page, email)
-      await press(page, 'Not now')
-      await page.waitForURL(`${world.app.origin}/**`)
-      const told = await until(
-        'the app to be logged in',
-        async () => (await page.locator('#told').textContent()) || null,
-      )
-      const { user, ...rest } = JSON.parse(told)
-      expect(rest).toEqual({ state, status: 200, passkeys: [] })
-      expect(world.app.addresses).toContain(`${world.app.origin}/after?x=1`)
-      expect(world.app.addresses.join()).not.toContain('session_challenge_code')
-      const sessions = await world.sessionsOf(user)
-      expect(sessions).toEqual(['email_code logout', 'session_challenge null'])
-      // A user who declined a passkey is not asked again.
-      await world.openLogin({ redirect_uri: `${world.app.origin}/again` }, page)
-      await world.logInByCode(page, email)
-      await page.waitForURL(`${world.app.origin}/again**`)
-    })
+    longTest(
+      'returns a code in the fragment, which the app exchanges from its own origin; the page keeps no session',
+      async () => {
+        const state = 'a&b=c d"<'
+        const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after?x=1`, state })
+        const email = newAddress()
+        await world.logInByCode(page, email)
+        await press(page, 'Not now')
+        await page.waitForURL(`${world.app.origin}/**`)
+        const told = await until(
+          'the app to be logged in',
+          async () => (await page.locator('#told').textContent()) || null,
+        )
+        const { user, ...rest } = JSON.parse(told)
+        expect(rest).toEqual({ state, status: 200, passkeys: [] })
+        expect(world.app.addresses).toContain(`${world.app.origin}/after?x=1`)
+        expect(world.app.addresses.join()).not.toContain('session_challenge_code')
+        const sessions = await world.sessionsOf(user)
+        expect(sessions).toEqual(['email_code logout', 'session_challenge null'])
+        // A user who declined a passkey is not asked again.
+        await world.openLogin({ redirect_uri: `${world.app.origin}/again` }, page)
+        await world.logInByCode(page, email)
+        await page.waitForURL(`${world.app.origin}/again**`)
+      },
+    )
 
     test('is the only one that can use the code: whoever reads it on the way does not have the secret', async () => {
       const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after` })
@@ -551,46 +555,49 @@ describe.skipIf(!isHere)('the login page', () => {
     const addressOf = (query: Record<string, string>) =>
       `${world.origin}/users/oauth/google-callback?${new URLSearchParams(query)}`
 
-    test('the page says that this is not offered, and its link leads to a login of the app that began', async () => {
-      const { code, state } = await beginInApp()
-      const page = await world.newPage({ viewport: { width: 390, height: 844 } })
-      const answer = await page.goto(addressOf({ state, code: '4/0Ab', scope: 'email', prompt: 'none' }))
-      expect(answer?.status()).toBe(501)
-      expect(await page.locator('h1').textContent()).toBe('Logging in with Google is not offered here')
-      expect(await page.locator('li').allTextContents()).toEqual([
-        'a code or a link that we mail you',
-        'a passkey',
-        'a wallet',
-        'another device on which you are logged in',
-      ])
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme })
+    longTest(
+      'the page says that this is not offered, and its link leads to a login of the app that began',
+      async () => {
+        const { code, state } = await beginInApp()
+        const page = await world.newPage({ viewport: { width: 390, height: 844 } })
+        const answer = await page.goto(addressOf({ state, code: '4/0Ab', scope: 'email', prompt: 'none' }))
+        expect(answer?.status()).toBe(501)
+        expect(await page.locator('h1').textContent()).toBe('Logging in with Google is not offered here')
+        expect(await page.locator('li').allTextContents()).toEqual([
+          'a code or a link that we mail you',
+          'a passkey',
+          'a wallet',
+          'another device on which you are logged in',
+        ])
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme })
+          expect(await accessibilityProblemsOn(page)).toEqual([])
+        }
+        await page.getByRole('link', { name: 'Log in another way' }).click()
+        await page.locator('#ways').waitFor()
+        expect(new URL(page.url()).hash).toBe('')
+        expect(await page.locator('#ways .quiet').first().textContent()).toStartWith(
+          'There is no login with Google here.',
+        )
         expect(await accessibilityProblemsOn(page)).toEqual([])
-      }
-      await page.getByRole('link', { name: 'Log in another way' }).click()
-      await page.locator('#ways').waitFor()
-      expect(new URL(page.url()).hash).toBe('')
-      expect(await page.locator('#ways .quiet').first().textContent()).toStartWith(
-        'There is no login with Google here.',
-      )
-      expect(await accessibilityProblemsOn(page)).toEqual([])
-      const email = newAddress()
-      await world.logInByCode(page, email)
-      // Whoever made the link may be a stranger, so the user is asked.
-      await page.locator('#ask').waitFor()
-      const looked = await visitor().get('/users/session-challenge', { code })
-      expect(looked.json).toMatchObject({ completed: false })
-      await press(page, 'Yes, log it in')
-      await page.getByText('The other device is logged in now.').waitFor()
-      const session = await visitor().post(
-        '/users/verify-login',
-        { session_challenge_code: code },
-        { authorization: undefined },
-      )
-      expect([session.status, session.json.user_id]).toEqual([200, await world.userIdOf(email)])
-    })
+        const email = newAddress()
+        await world.logInByCode(page, email)
+        // Whoever made the link may be a stranger, so the user is asked.
+        await page.locator('#ask').waitFor()
+        const looked = await visitor().get('/users/session-challenge', { code })
+        expect(looked.json).toMatchObject({ completed: false })
+        await press(page, 'Yes, log it in')
+        await page.getByText('The other device is logged in now.').waitFor()
+        const session = await visitor().post(
+          '/users/verify-login',
+          { session_challenge_code: code },
+          { authorization: undefined },
+        )
+        expect([session.status, session.json.user_id]).toEqual([200, await world.userIdOf(email)])
+      },
+    )
 
-    test('a form that Apple posts from its own page gets the same', async () => {
+    longTest('a form that Apple posts from its own page gets the same', async () => {
       const { code, state } = await beginInApp()
       const page = await world.newPage()
       await page.goto(world.app.origin)
