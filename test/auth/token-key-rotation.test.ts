@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { openDb } from '../../db/client.ts'
-import { startRotatingTokenKeys } from '../../src/identity/auth/access-token.ts'
-import { createLog } from '../../src/platform/process/log.ts'
+import { startRotatingTokenKeys } from '../../src/auth/access-token.ts'
+import { createLog } from '../../src/security/log.ts'
+import { isLong } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -39,11 +40,12 @@ describe('API processes', () => {
   test('create one next key together when the current one has signed for 30 days, and none before', async () => {
     await service.post('/users/login-anonymously', {}, NOBODY)
     const [first] = await keys()
-    expect(await Promise.all([runServer(), runServer()])).toEqual([0, 0])
+    expect(await runServer()).toBe(0)
     expect(await keys()).toHaveLength(1)
 
     await sql`update token_keys set signs_from = now() - interval '30 days 1 minute'`
-    expect(await Promise.all([runServer(), runServer(), runServer()])).toEqual([0, 0, 0])
+    const count = isLong ? 4 : 2
+    expect(await Promise.all(Array.from({ length: count }, runServer))).toEqual(Array(count).fill(0))
     const [old, next, ...more] = await keys()
     expect([old?.id, old?.kept, more]).toEqual([first?.id, false, []])
     expect(next).toMatchObject({ minutes: 60, kept: true })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { build, type Metafile } from 'esbuild'
 import { startApiProcess } from '../support/api.ts'
 import { ROOT } from '../support/imports.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
@@ -75,7 +76,7 @@ test('the vault’s process loads no other packages than these: no HTTP server, 
   expect(loaded).toEqual([...ALL, ...NEVER_LOADED].sort())
 })
 
-test('a vault that has signed has loaded exactly these packages', async () => {
+longTest('a vault that has signed has loaded exactly these packages', async () => {
   const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
   endings.push(service.close)
   const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.own`

@@ -7,6 +7,7 @@ import { catalogueDifferences } from '../../db/catalogue.ts'
 import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { type Disobedience, disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
+import { isLong } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { ACTOR, codeOf, freezing, openCustody, signOne, signOneBy, type TestWallet, textOf } from './support.ts'
 
@@ -252,7 +253,7 @@ for (const { name, writes, prepare } of ACTS) {
   describe(`${name}, where`, () => {
     for (const [table, write] of writes)
       for (const disobedience of disobediencesOf(write))
-        for (const isDeferred of disobedience.when === 'after' ? [false, true] : [false])
+        for (const isDeferred of isLong && disobedience.when === 'after' ? [false, true] : [false])
           test(`${disobedience.name} after ${write} of ${table}${isDeferred ? ', at the commit' : ''}`, async () => {
             const act = await prepare()
             const outcome = await whileDisobeying(sql, { table, write, disobedience, isDeferred }, async () => ({

@@ -26,6 +26,7 @@ import { beginSession, endSession, readToken, sessionOf } from '../../src/operat
 import { hashOf } from '../../src/operators/console/token.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { disobediencesOf, type Write, whileDisobeying } from '../support/disobedience.ts'
+import { isLong } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -532,7 +533,7 @@ const expectRefused = async ({ writes, prepare, mayAnswer, allows = [] }: Act): 
   const refusals = ['internal', 'NotWritten', mayAnswer]
   for (const [table, write] of writes) {
     for (const disobedience of disobediencesOf(write).filter(({ name }) => !allows.includes(name))) {
-      for (const isDeferred of disobedience.when === 'before' ? [false] : [false, true]) {
+      for (const isDeferred of isLong && disobedience.when === 'after' ? [false, true] : [false]) {
         const act = await prepare()
         const outcome = await whileDisobeying(database.sql, { table, write, disobedience, isDeferred }, act)
         const label = [table, write, disobedience.name, isDeferred ? 'at the commit' : 'at once']
