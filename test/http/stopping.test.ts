@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { denoCommand } from '../support/deno.ts'
 import { startGate } from '../support/gate.ts'
-import { isLeftOut } from '../support/long.ts'
+import { isLeftOut, isLong } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -17,7 +17,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RUNTIMES = { Bun: ['bun', programPath('src/main/api')], 'Deno 2': [...denoCommand(), 'src/main/api.ts'] } as const
 const GRACE_SECONDS = 4
 /** Longer than the grace, and than processes wait for others by habit. */
-const SLOW_MS = 15_000
+const SLOW_MS = isLong ? 15_000 : 6_000
 
 const chain = await shared(startChain(network))
 const gate = startGate(chain.rpcUrl)

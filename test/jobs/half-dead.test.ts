@@ -150,7 +150,7 @@ const survives = async (
 }
 
 describe('a worker that holds the followers of a network', () => {
-  test('and is stopped by a signal: another one takes them over', async () => {
+  longTest('and is stopped by a signal: another one takes them over', async () => {
     const two = await startTwo()
     const signal = (name: 'SIGSTOP' | 'SIGCONT') => (index: number) => two[index]?.worker.kill(name)
     await survives(two, { stop: signal('SIGSTOP'), goOn: signal('SIGCONT') })
@@ -192,7 +192,7 @@ describe('a worker that holds the followers of a network', () => {
   })
 })
 
-test('a worker whose clock jumps by a day, ahead and behind, goes on and counts as living', async () => {
+longTest('a worker whose clock jumps by a day, ahead and behind, goes on and counts as living', async () => {
   const wallet = await fundedWallet()
   const preload = fileURLToPath(new URL('../support/jumping-clock.ts', import.meta.url))
   const [first] = await startTwo({ BUN_OPTIONS: `--preload=${preload}` })

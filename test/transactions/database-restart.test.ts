@@ -10,6 +10,7 @@ import type { Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { isLong } from '../support/long.ts'
 import { createDatabaseOn, onServer, startTestPostgres } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
@@ -158,9 +159,10 @@ const wholeness = (sql: Sql) => sql<Record<string, number>[]>`
       where not exists (select from owner_locks l where l.keyring_id = w.keyring_id)
         or not exists (select from wallet_keys k where k.wallet_id = w.id)) as without_keys`
 
-const disturbances: Record<string, (hasFailed: () => boolean) => Promise<void>> = {
+type Disturbance = (hasFailed: () => boolean) => Promise<void>
+
+const LONG: Readonly<Record<string, Disturbance>> = {
   'is restarted while others are served': () => restart(),
-  'dies and comes back': () => restart(0),
   'loses every connection, again and again': async (hasFailed) => {
     // Losing an idle connection affects nobody.
     for (let each = 0; each < 8 || (!hasFailed() && each < 200); each += 1) {
@@ -168,6 +170,10 @@ const disturbances: Record<string, (hasFailed: () => boolean) => Promise<void>> 
       await Bun.sleep(100)
     }
   },
+}
+const disturbances: Readonly<Record<string, Disturbance>> = {
+  'dies and comes back': () => restart(0),
+  ...(isLong ? LONG : {}),
 }
 
 for (const [name, disturb] of Object.entries(disturbances)) {

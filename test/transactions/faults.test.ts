@@ -17,6 +17,7 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
+import { isLong } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx } from '../support/worker-here.ts'
 
@@ -28,9 +29,11 @@ const FAULTS: readonly Fault[] = [...ANSWER_FAULT_NAMES, ...REPLY_FAULT_NAMES]
 const SLOW: readonly Fault[] = ['hangs', 'answers more than anybody reads']
 const QUICK = FAULTS.filter((fault) => !SLOW.includes(fault))
 
-/** The faults of a job's nth request: in the suite half of them, and at the next request the others. */
-const faultsAt = (nth: number): readonly Fault[] =>
-  QUICK.filter((_, index) => process.env.STRONGROOM_LONG === '1' || (index + nth) % 2 === 1)
+/** Each how manieth fault the suite takes, at each request others. */
+const STEP = isLong ? 1 : 4
+
+/** The faults of a job's nth request: in the suite some of them, and at the next request others. */
+const faultsAt = (nth: number): readonly Fault[] => QUICK.filter((_, index) => (index + nth) % STEP === 0)
 
 let chain: TestChain
 let gate: Gate
@@ -125,7 +128,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string | null> => {
 }
 
 describe('a node that took a transaction and then', () => {
-  for (const fault of FAULTS) {
+  for (const fault of [...faultsAt(0), ...SLOW]) {
     test(`${fault}: nobody knows, it is sent again, and it is mined once`, async () => {
       const sent = await record()
       gate.spoil({ fault, method: 'eth_sendRawTransaction' })
@@ -164,7 +167,7 @@ describe('a node that took a transaction, has not mined it, and then', () => {
 })
 
 describe('before a transaction is sent, a node that', () => {
-  for (const fault of QUICK) {
+  for (const fault of faultsAt(1)) {
     test(`does not say who it is, but ${fault}, is sent nothing`, async () => {
       const sent = await record()
       gate.takeRequests()

@@ -17,7 +17,7 @@ import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-const MANY = process.env.STRONGROOM_LONG === '1' ? 500 : 100
+const MANY = process.env.STRONGROOM_LONG === '1' ? 500 : 40
 /** As many connections as a server's client pool has. */
 const CONNECTIONS = 64
 const SETTLED_WITHIN_MS = 60_000

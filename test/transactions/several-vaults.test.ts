@@ -125,7 +125,7 @@ test('vaults are replaced one after the other, and no request fails', async () =
       else others.push(answer)
     }
   })
-  for (const round of ['first', 'second']) {
+  for (const round of isLong ? ['first', 'second'] : ['first']) {
     const before = signed
     if (round === 'first') {
       await one.stop()

@@ -59,8 +59,8 @@ const IN_TURN = ALL.filter(({ trouble, position }) => TROUBLES.indexOf(trouble) 
 
 describe.each([
   ['an EVM network', evmWorld],
-  ['a Substrate network', substrateWorld],
-])('%s with two nodes', (_, start) => {
+  ...(isLong ? ([['a Substrate network', substrateWorld]] as const) : []),
+] as const)('%s with two nodes', (_, start) => {
   let world: World
   let service: Service
   let worker: WorkerHere
