@@ -18,6 +18,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { isLong } from '../support/long.ts'
 import {
   ANYTHING,
   CREATE_PROXY,
@@ -46,6 +47,7 @@ import {
 
 const ETHEREUM_FEE_CAP = 1_000n * 10n ** 9n
 const COIN = 10n ** 18n
+const AT_ONCE = isLong ? 100 : 20
 
 let world: SafeWorld
 
@@ -55,115 +57,117 @@ beforeAll(async () => {
 
 afterAll(() => world.close())
 
-describe.each([
-  ['without code', 'newSafe'],
-  ['with code', 'newDeployedSafe'],
-] as const)('a policy of a wallet %s', (_state, make) => {
-  test('judges what the wallet does, for every way to send it', async () => {
-    const safe = await world[make]()
-    const uuid = await world.policy(safe, [rule('to', 'eq', RECIPIENT), rule('value', 'le', '100')])
-    for (const act of world.acts) {
-      expect(told(await act(safe, { to: RECIPIENT, value: '101' }))).toEqual(DENIED)
-      expect(told(await act(safe, { to: STRANGER, value: '1' }))).toEqual(DENIED)
-      expect(told(await act(safe, { to: RECIPIENT.toLowerCase(), value: '100' }))).toEqual(DONE)
-    }
-    expect(await world.used(uuid)).toEqual([3, '300'])
-    const executed = [{ to: RECIPIENT, value: 100n, input: '0x' }]
-    expect((await world.recorded(safe)).filter(([kind]) => kind !== 'deployment')).toEqual([
-      ['send', executed],
-      ['batch', executed],
-    ])
-  })
-
-  test("does not judge what the owner's key signs around it", async () => {
-    const safe = await world[make]()
-    const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
-    for (const to of [safe.address, proxyFactory, multiSendCallOnly]) await world.policy(safe, [rule('to', 'eq', to)])
-    // The operator has added these functions, but rules must not match them.
-    for (const declaration of [EXEC_TRANSACTION, MULTI_SEND, CREATE_PROXY]) {
-      await world.policy(safe, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])
-    }
-    for (const act of world.acts) expect(told(await act(safe, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
-    expect(told(await world.batch(safe, [{ to: RECIPIENT }, { to: RECIPIENT }]))).toEqual(DENIED)
-    expect(await world.recorded(safe)).toEqual([])
-  })
-
-  test('can allow mint and transfer', async () => {
-    const safe = await world[make]()
-    const own = await world.chain.deploy('WizardCollection', ['Own', 'OWN', safe.address])
-    const held = await world.chain.deploy('WizardCollection', ['Held', 'HELD', fundedAccount(0).address])
-    await world.chain.write({ contract: held, functionName: 'safeMint', args: [safe.address, 'ipfs://one'] })
-    const from = { network, from: safe.address, developer_secret: SECRET }
-    const mint = { ...from, contract_address: own.address, uri: 'ipfs://two' }
-    const transfer = { ...from, contract_address: held.address, recipient: RECIPIENT, token_id: '0' }
-    const moved = [rule('to', 'eq', held.address), rule('decodedInput.tokenId', 'eq', '0')]
-    const transfers = rule('decodedInput.function', 'eq', 'safeTransferFrom(address,address,uint256)')
-    await world.policy(safe, [...moved, transfers])
-    expect(told(await world.service.post('/nfts/mint', mint))).toEqual(DENIED)
-    expect(told(await world.service.post('/nfts/transfer', transfer))).toEqual(DONE)
-    const uuid = await world.policy(safe, [
-      rule('to', 'eq', own.address),
-      rule('decodedInput.function', 'eq', 'safeMint'),
-    ])
-    expect(told(await world.service.post('/nfts/mint', mint))).toEqual(DONE)
-    expect(await world.used(uuid)).toEqual([1, '0'])
-    await world.broadcast(safe)
-    const ownerOf = (contract: typeof own) =>
-      world.chain.publicClient.readContract({ ...contract, functionName: 'ownerOf', args: [0n] })
-    expect([await ownerOf(own), await ownerOf(held)]).toEqual([safe.address, RECIPIENT])
-  })
-
-  test('allows no fee above the cap and no contract creation', async () => {
-    const safe = await world[make]()
-    await world.policy(safe, ANYTHING)
-    const above = String(ETHEREUM_FEE_CAP + 1n)
-    for (const act of [world.sign, world.send]) {
-      expect(told(await act(safe, { to: RECIPIENT, maxFeePerGas: above }))).toEqual(DENIED)
-      expect(told(await act(safe, { to: RECIPIENT, maxPriorityFeePerGas: above, maxFeePerGas: above }))).toEqual(DENIED)
-      expect(told(await act(safe, { input: CREATION }))).toEqual(DENIED)
-    }
-    const collection = { network, from: safe.address, name: 'C', symbol: 'C', image_url: 'ipfs://c' }
-    expect(told(await world.service.post('/nfts/collections', { ...collection, developer_secret: SECRET }))).toEqual(
-      DENIED,
-    )
-  })
-
-  test('allows no call of the wallet itself, alone or in a batch, but allows a payment to it', async () => {
-    const safe = await world[make]()
-    await world.policy(safe, ANYTHING)
-    await world.allowSeizures(safe)
-    const { address } = safe
-    for (const input of [...seizures(safe), '0x00']) {
-      expect(told(await world.send(safe, { to: address, input }))).toEqual(DENIED)
-      const own = { to: address.toLowerCase(), input }
-      for (const calls of [
-        [{ to: RECIPIENT }, own],
-        [own, own],
+describe.each([...(isLong ? ([['without code', 'newSafe']] as const) : []), ['with code', 'newDeployedSafe']] as const)(
+  'a policy of a wallet %s',
+  (_state, make) => {
+    test('judges what the wallet does, for every way to send it', async () => {
+      const safe = await world[make]()
+      const uuid = await world.policy(safe, [rule('to', 'eq', RECIPIENT), rule('value', 'le', '100')])
+      for (const act of world.acts) {
+        expect(told(await act(safe, { to: RECIPIENT, value: '101' }))).toEqual(DENIED)
+        expect(told(await act(safe, { to: STRANGER, value: '1' }))).toEqual(DENIED)
+        expect(told(await act(safe, { to: RECIPIENT.toLowerCase(), value: '100' }))).toEqual(DONE)
+      }
+      expect(await world.used(uuid)).toEqual([3, '300'])
+      const executed = [{ to: RECIPIENT, value: 100n, input: '0x' }]
+      expect((await world.recorded(safe)).filter(([kind]) => kind !== 'deployment')).toEqual([
+        ['send', executed],
+        ['batch', executed],
       ])
-        expect(told(await world.batch(safe, calls))).toEqual(DENIED)
-    }
-    expect(told(await world.sign(safe, { to: address, input: callOf(ENABLE_MODULE, STRANGER) }))).toEqual(DENIED)
-    expect(await world.recorded(safe)).toEqual([])
-    expect(told(await world.batch(safe, [{ to: address, value: '1' }, { to: RECIPIENT }]))).toEqual(DONE)
-  })
+    })
 
-  test("allows no message and no export, and does not cover the owner's other wallets", async () => {
-    const safe = await world[make]()
-    await world.policy(safe, ANYTHING)
-    const message = { message: `0x${'00'.repeat(32)}`, message_type: 'bytes' }
-    const ofPin = [400, 'credential_required']
-    expect(told(await world.post('sign-message', safe, message))).toEqual(ofPin)
-    const exported = { network, address: safe.address, developer_secret: SECRET }
-    expect(told(await world.service.post('/wallets/export', exported))).toEqual(ofPin)
-    // Wallets with the same key: its own address, and the same Safe on another network.
-    const polygon = { network: 'Polygon', name: 'P', owner_id: safe.owner_id, control_mode: 'user', user_pin: PIN }
-    const { json: eoa } = await world.service.post('/wallets', polygon)
-    expect(eoa).toMatchObject({ address: safe.owner })
-    const onPolygon = { network: 'Polygon', unsigned_transaction: { to: RECIPIENT } }
-    expect(told(await world.post('sign-and-send', eoa, onPolygon))).toEqual(ofPin)
-    expect(told(await world.send({ address: safe.owner }, { to: RECIPIENT }))).toEqual([404, 'not_found'])
-  })
-})
+    test("does not judge what the owner's key signs around it", async () => {
+      const safe = await world[make]()
+      const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
+      for (const to of [safe.address, proxyFactory, multiSendCallOnly]) await world.policy(safe, [rule('to', 'eq', to)])
+      // The operator has added these functions, but rules must not match them.
+      for (const declaration of [EXEC_TRANSACTION, MULTI_SEND, CREATE_PROXY]) {
+        await world.policy(safe, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])
+      }
+      for (const act of world.acts) expect(told(await act(safe, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
+      expect(told(await world.batch(safe, [{ to: RECIPIENT }, { to: RECIPIENT }]))).toEqual(DENIED)
+      expect(await world.recorded(safe)).toEqual([])
+    })
+
+    test('can allow mint and transfer', async () => {
+      const safe = await world[make]()
+      const own = await world.chain.deploy('WizardCollection', ['Own', 'OWN', safe.address])
+      const held = await world.chain.deploy('WizardCollection', ['Held', 'HELD', fundedAccount(0).address])
+      await world.chain.write({ contract: held, functionName: 'safeMint', args: [safe.address, 'ipfs://one'] })
+      const from = { network, from: safe.address, developer_secret: SECRET }
+      const mint = { ...from, contract_address: own.address, uri: 'ipfs://two' }
+      const transfer = { ...from, contract_address: held.address, recipient: RECIPIENT, token_id: '0' }
+      const moved = [rule('to', 'eq', held.address), rule('decodedInput.tokenId', 'eq', '0')]
+      const transfers = rule('decodedInput.function', 'eq', 'safeTransferFrom(address,address,uint256)')
+      await world.policy(safe, [...moved, transfers])
+      expect(told(await world.service.post('/nfts/mint', mint))).toEqual(DENIED)
+      expect(told(await world.service.post('/nfts/transfer', transfer))).toEqual(DONE)
+      const uuid = await world.policy(safe, [
+        rule('to', 'eq', own.address),
+        rule('decodedInput.function', 'eq', 'safeMint'),
+      ])
+      expect(told(await world.service.post('/nfts/mint', mint))).toEqual(DONE)
+      expect(await world.used(uuid)).toEqual([1, '0'])
+      await world.broadcast(safe)
+      const ownerOf = (contract: typeof own) =>
+        world.chain.publicClient.readContract({ ...contract, functionName: 'ownerOf', args: [0n] })
+      expect([await ownerOf(own), await ownerOf(held)]).toEqual([safe.address, RECIPIENT])
+    })
+
+    test('allows no fee above the cap and no contract creation', async () => {
+      const safe = await world[make]()
+      await world.policy(safe, ANYTHING)
+      const above = String(ETHEREUM_FEE_CAP + 1n)
+      for (const act of [world.sign, world.send]) {
+        expect(told(await act(safe, { to: RECIPIENT, maxFeePerGas: above }))).toEqual(DENIED)
+        expect(told(await act(safe, { to: RECIPIENT, maxPriorityFeePerGas: above, maxFeePerGas: above }))).toEqual(
+          DENIED,
+        )
+        expect(told(await act(safe, { input: CREATION }))).toEqual(DENIED)
+      }
+      const collection = { network, from: safe.address, name: 'C', symbol: 'C', image_url: 'ipfs://c' }
+      expect(told(await world.service.post('/nfts/collections', { ...collection, developer_secret: SECRET }))).toEqual(
+        DENIED,
+      )
+    })
+
+    test('allows no call of the wallet itself, alone or in a batch, but allows a payment to it', async () => {
+      const safe = await world[make]()
+      await world.policy(safe, ANYTHING)
+      await world.allowSeizures(safe)
+      const { address } = safe
+      for (const input of [...seizures(safe), '0x00']) {
+        expect(told(await world.send(safe, { to: address, input }))).toEqual(DENIED)
+        const own = { to: address.toLowerCase(), input }
+        for (const calls of [
+          [{ to: RECIPIENT }, own],
+          [own, own],
+        ])
+          expect(told(await world.batch(safe, calls))).toEqual(DENIED)
+      }
+      expect(told(await world.sign(safe, { to: address, input: callOf(ENABLE_MODULE, STRANGER) }))).toEqual(DENIED)
+      expect(await world.recorded(safe)).toEqual([])
+      expect(told(await world.batch(safe, [{ to: address, value: '1' }, { to: RECIPIENT }]))).toEqual(DONE)
+    })
+
+    test("allows no message and no export, and does not cover the owner's other wallets", async () => {
+      const safe = await world[make]()
+      await world.policy(safe, ANYTHING)
+      const message = { message: `0x${'00'.repeat(32)}`, message_type: 'bytes' }
+      const ofPin = [400, 'credential_required']
+      expect(told(await world.post('sign-message', safe, message))).toEqual(ofPin)
+      const exported = { network, address: safe.address, developer_secret: SECRET }
+      expect(told(await world.service.post('/wallets/export', exported))).toEqual(ofPin)
+      // Wallets with the same key: its own address, and the same Safe on another network.
+      const polygon = { network: 'Polygon', name: 'P', owner_id: safe.owner_id, control_mode: 'user', user_pin: PIN }
+      const { json: eoa } = await world.service.post('/wallets', polygon)
+      expect(eoa).toMatchObject({ address: safe.owner })
+      const onPolygon = { network: 'Polygon', unsigned_transaction: { to: RECIPIENT } }
+      expect(told(await world.post('sign-and-send', eoa, onPolygon))).toEqual(ofPin)
+      expect(told(await world.send({ address: safe.owner }, { to: RECIPIENT }))).toEqual([404, 'not_found'])
+    })
+  },
+)
 
 describe('no other way leads to the wallet or its key', () => {
   test("plain calls of Safe's contracts gain nothing", async () => {
@@ -299,16 +303,16 @@ describe('a batch', () => {
     expect(told(await of(half, half - 1n))).toEqual([400, 'balance_insufficient'])
   })
 
-  test('of a hundred at once on the last use, one succeeds', async () => {
+  test('of many at once on the last use, one succeeds', async () => {
     const safe = await world.newSafe()
     const uuid = await world.policy(safe, ANYTHING, { max_uses: 1 })
     const calls = [
       { to: RECIPIENT, value: '1' },
       { to: RECIPIENT, value: '2' },
     ]
-    const answers = (await Promise.all(Array.from({ length: 100 }, () => world.batch(safe, calls)))).map(told)
+    const answers = (await Promise.all(Array.from({ length: AT_ONCE }, () => world.batch(safe, calls)))).map(told)
     expect(answers.filter((answer) => Bun.deepEquals(answer, DONE))).toHaveLength(1)
-    expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
+    expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(AT_ONCE - 1)
     expect(await world.used(uuid)).toEqual([1, '3'])
     // The deployment belongs to the same use.
     const rows = await world.sql`select details->>'kind' as kind, details->>'policy' as policy from audit

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -251,25 +252,28 @@ test('a policy opens no other wallet to which somebody moved it, nor another net
   expect(await verified(id)).toEqual([])
 })
 
-test('a policy that somebody copied under another id opens nothing, with a copy of its lock or with its own', async () => {
-  const wallet = await newWallet()
-  const id = await policy(wallet, { max_uses: 1 })
-  const [row, lock] = [await rowOf(id), await lockOf(id)]
-  expect(told(await use(wallet, 'sign'))).toEqual(DONE)
-  const copy = randomUUID()
-  // Nothing is spent of the copy.
-  await sql`insert into policies ${sql({ ...withJson(row), id: copy } as never)}`
-  await sql`insert into policy_locks ${sql({ ...lock, id: randomUUID(), policy_id: copy } as never)}`
-  await opensNothing(wallet, copy)
-  expect(await verified(copy)).toEqual([TERMS, SPENT])
-  await sql`delete from policy_locks where policy_id in (${id}, ${copy})`
-  await sql`insert into policy_locks ${sql({ ...lock, policy_id: copy } as never)}`
-  await opensNothing(wallet, copy)
-  expect([await verified(copy), await verified(id)]).toEqual([[TERMS, SPENT], [TERMS]])
-  await sql`delete from policy_locks where policy_id = ${copy}`
-  await sql`delete from policies where id = ${copy}`
-  await sql`insert into policy_locks ${sql(lock as never)}`
-})
+longTest(
+  'a policy that somebody copied under another id opens nothing, with a copy of its lock or with its own',
+  async () => {
+    const wallet = await newWallet()
+    const id = await policy(wallet, { max_uses: 1 })
+    const [row, lock] = [await rowOf(id), await lockOf(id)]
+    expect(told(await use(wallet, 'sign'))).toEqual(DONE)
+    const copy = randomUUID()
+    // Nothing is spent of the copy.
+    await sql`insert into policies ${sql({ ...withJson(row), id: copy } as never)}`
+    await sql`insert into policy_locks ${sql({ ...lock, id: randomUUID(), policy_id: copy } as never)}`
+    await opensNothing(wallet, copy)
+    expect(await verified(copy)).toEqual([TERMS, SPENT])
+    await sql`delete from policy_locks where policy_id in (${id}, ${copy})`
+    await sql`insert into policy_locks ${sql({ ...lock, policy_id: copy } as never)}`
+    await opensNothing(wallet, copy)
+    expect([await verified(copy), await verified(id)]).toEqual([[TERMS, SPENT], [TERMS]])
+    await sql`delete from policy_locks where policy_id = ${copy}`
+    await sql`delete from policies where id = ${copy}`
+    await sql`insert into policy_locks ${sql(lock as never)}`
+  },
+)
 
 test('a revoked policy cannot be revived; put back whole, it is named', async () => {
   const wallet = await newWallet()
@@ -294,7 +298,7 @@ test('a revoked policy cannot be revived; put back whole, it is named', async ()
   expect(await verified(id)).toEqual([])
 })
 
-test('a policy whose row somebody set back to an earlier state is named, and so is one that is gone', async () => {
+longTest('a policy whose row somebody set back to an earlier state is named, and so is one that is gone', async () => {
   const wallet = await newWallet()
   const id = await policy(wallet, { max_uses: 2 })
   for (const path of ['sign', 'sign-and-send'] as const) {

@@ -23,6 +23,7 @@ import { listen } from '../../src/platform/http/listen.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { withCallsSwapped, withNamesSwapped } from '../support/forged-metadata.ts'
+import { isLong } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -264,6 +265,14 @@ describe('on an EVM network', () => {
     'says that fees are dear': (request) => dearFees(request),
   }
 
+  /** One lie of each kind. */
+  const SHORT = [
+    'says yes to every question, every standard included',
+    'says that there is no contract anywhere',
+    'counts a thousand transactions',
+    'says that fees are dear',
+  ]
+
   /** These lies raise the fee above the budget of both policies. */
   const DEAR = new Set(['says that gas is most of a block', 'says that fees are dear'])
 
@@ -275,7 +284,7 @@ describe('on an EVM network', () => {
     expect(await tryAll(service, own)).toBe(3)
   }, 30_000)
 
-  test.each(Object.keys(LIES))(
+  test.each(isLong ? Object.keys(LIES) : SHORT)(
     'a node that %s has nothing signed that the policy forbids',
     async (lie) => {
       const own = await ruled()
@@ -345,8 +354,9 @@ describe('on a Substrate network', () => {
         ? { result: `0x${'00'.repeat(9)}${'00'.repeat(7)}01${'00'.repeat(8)}` }
         : undefined,
   }
+  const SHORT = ['gives two calls each other’s place in the metadata', 'says that the fee is dear']
 
-  test.each(Object.keys(LIES))(
+  test.each(isLong ? Object.keys(LIES) : SHORT)(
     'a node that %s has nothing signed that the policy forbids',
     async (lie) => {
       const { wallet, uuid } = await ruled()

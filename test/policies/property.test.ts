@@ -175,7 +175,7 @@ test('on an EVM network, policies allow what the documentation says, and nothing
   try {
     await holdAgainstOracle(
       ADDED.map((added, index) => evmSetting(node, added, index)),
-      isLong ? 100_000 : 1_000,
+      isLong ? 100_000 : 300,
     )
   } finally {
     await node.stop()
@@ -214,5 +214,5 @@ test('on a Substrate network, policies allow what the documentation says, and no
     substrateSetting('Polkadot', assetHubRuntime()),
     ...(vara === null ? [] : [substrateSetting('Vara', vara)]),
   ]
-  await holdAgainstOracle(settings, isLong ? 20_000 : 300)
+  await holdAgainstOracle(settings, isLong ? 20_000 : 100)
 }, 600_000)

@@ -6,7 +6,7 @@ import { appendFile, readFile } from 'node:fs/promises'
 import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import type { Service } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -71,7 +71,7 @@ const marked = async () => {
   for (;;) {
     const { known, records } = await journal()
     if (known === records) return
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await Bun.sleep(200)
   }
 }
 
@@ -189,7 +189,7 @@ describe.each([
     expect([await opens(third), await opens(second)]).toEqual(['done', 'INVALID_SECRET'])
   })
 
-  test('control that is shared does not become that of one side again', async () => {
+  longTest('control that is shared does not become that of one side again', async () => {
     const wallet = await newWallet()
     const [{ keyring_id: id } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
     const exported = async (credentials: object) =>
@@ -233,7 +233,7 @@ describe.each([
     expect(await use('export')).toBe('under_policies')
   })
 
-  test('no further wallet is made from a keyring that was put under policies', async () => {
+  longTest('no further wallet is made from a keyring that was put under policies', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID() })
     const [{ keyring_id: value } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
     const columns = ['sealed', 'policies_only', 'version']
@@ -354,7 +354,7 @@ test('control that was shared after the state that a restore brought back is sha
   expect(verified.custody.forged.filter((row: { id: string }) => row.id === id)).toEqual([])
 })
 
-test('a backup from before the journal was compacted cannot be brought to the present', async () => {
+longTest('a backup from before the journal was compacted cannot be brought to the present', async () => {
   await marked()
   await compactJournal()
   const { id, first } = await journal()
@@ -372,7 +372,7 @@ test('a backup from before the journal was compacted cannot be brought to the pr
   ).toBe('done')
 })
 
-test('the journal of a vault that is gone is asked for, until it is retired', async () => {
+longTest('the journal of a vault that is gone is asked for, until it is retired', async () => {
   const { id } = await journal()
   await world.stopVaults()
   await world.startVaults({ VAULT_JOURNAL: `${world.journals[0]}.another` })
