@@ -7,6 +7,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { SUBSTRATE_NETWORKS } from '../../src/platform/networks.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { sealProjects } from '../users/own-rows.ts'
@@ -84,7 +85,7 @@ const killedWaiting = async (child: ReturnType<typeof startCli>) => {
 }
 
 describe('project create', () => {
-  test('leaves a project without an API key if it is killed after the vault had done its part', async () => {
+  longTest('leaves a project without an API key if it is killed after the vault had done its part', async () => {
     await using release = await holdTable(sql, 'api_keys')
     await killedWaiting(startCli(['project', 'create', '--name', 'Half made'], service.variables))
     await release()
@@ -166,7 +167,7 @@ describe('project activate', () => {
     expect((await rows(project)).audited).toBe(1)
   })
 
-  test('is finished by the same command if it was killed after the vault had done its part', async () => {
+  longTest('is finished by the same command if it was killed after the vault had done its part', async () => {
     const project = await newProject()
     const { projectId } = project
     await sql.begin(async (tx) => {

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { Hex } from 'viem'
 import { exitCodeOf } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, RECIPIENT, startOperatorWorld } from './operator-world.ts'
 
@@ -43,7 +44,7 @@ describe('a transaction that was not sent', () => {
     ])
   })
 
-  test('is mined once, even if it is retried many times', async () => {
+  longTest('is mined once, even if it is retried many times', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     for (let each = 0; each < 2; each += 1) expect((await world.cli('tx', 'retry', id)).exitCode).toBe(0)
@@ -94,7 +95,7 @@ describe('a transaction that was not sent', () => {
 })
 
 describe('a transaction that the node did not accept', () => {
-  test('shows that its contract wallet is not deployed yet, and is sent once it is', async () => {
+  longTest('shows that its contract wallet is not deployed yet, and is sent once it is', async () => {
     const { key, safe } = await world.contractWallet()
     const id = await world.send(safe)
     const [deployment] = await world.cliJson('tx', 'list', '--signer', safe)
@@ -133,7 +134,7 @@ describe('a transaction that the node did not accept', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('shows that the fee is below the base fee', async () => {
+  longTest('shows that the fee is below the base fee', async () => {
     const fees = { maxFeePerGas: String(20n * GWEI), maxPriorityFeePerGas: String(GWEI) }
     const id = await world.send(await world.wallet(), fees)
     // Of the next block: if the tracker sees a block with it first, the worker does not even ask the node.
@@ -154,7 +155,7 @@ describe('a transaction that the node did not accept', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('shows that the node refuses it', async () => {
+  longTest('shows that the node refuses it', async () => {
     const id = await world.send(await world.wallet(), { gasLimit: '100000' })
     await world.chain.rpc('evm_setBlockGasLimit', ['0xc350'])
     await world.startWorker()
@@ -167,46 +168,49 @@ describe('a transaction that the node did not accept', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('shows who lacks how much, after it is given up that the cancel is too expensive too, and ends as expired', async () => {
-    const from = await world.wallet()
-    const id = await world.send(from, { value: String(10n ** 18n) })
-    await world.chain.fund(from, 10n ** 17n)
-    await world.startWorker()
-    const unpayable = await world.becomes(id, 'unpayable')
-    expect(unpayable.why).toMatch(
-      new RegExp(`^the signer cannot pay for it: ${from} lacks 0\\.9\\d* ETH \\(insufficient funds`, 'i'),
-    )
-    await world.chain.fund(from, 0n)
-    const cancelled = await world.cli('tx', 'cancel', id)
-    expect(cancelled).toMatchObject({ exitCode: 0, errors: '' })
-    expect(cancelled.output).toContain('may still be mined, and then counts')
-    const poor = await world.until(
-      () => world.whyOf(id),
-      (row) => row.cancelling && row.cause === 'unpayable',
-    )
-    expect(poor.why).toMatch(
-      new RegExp(`^given up; the signer cannot pay even for the cancel: ${from} lacks 0\\.0\\d+ ETH`, 'i'),
-    )
-    await world.chain.setAutomine(false)
-    await world.chain.fund(from, 10n ** 18n)
-    await world.hurry()
-    expect((await world.becomes(id, 'in_pool')).why).toMatch(/^given up; in the node's pool for \d+ s$/)
-    await world.chain.mine()
-    expect((await world.becomes(id, 'cancel_mined')).why).toMatch(
-      /^given up; its cancel is in block \d+, 1 deep, and is reported when that is final$/,
-    )
-    await world.chain.mine(3)
-    expect(await settled(id)).toMatchObject({ status: 'failed', code: 'expired' })
-    expect(await world.whyOf(id)).toMatchObject({ cause: null, why: null, status: 'failed' })
-    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
-    expect([...(await actsOn(id))]).toEqual([
-      {
-        actor: 'operator',
-        action: 'transaction_cancelled',
-        details: { network, transaction: id, hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
-      },
-    ])
-  })
+  longTest(
+    'shows who lacks how much, after it is given up that the cancel is too expensive too, and ends as expired',
+    async () => {
+      const from = await world.wallet()
+      const id = await world.send(from, { value: String(10n ** 18n) })
+      await world.chain.fund(from, 10n ** 17n)
+      await world.startWorker()
+      const unpayable = await world.becomes(id, 'unpayable')
+      expect(unpayable.why).toMatch(
+        new RegExp(`^the signer cannot pay for it: ${from} lacks 0\\.9\\d* ETH \\(insufficient funds`, 'i'),
+      )
+      await world.chain.fund(from, 0n)
+      const cancelled = await world.cli('tx', 'cancel', id)
+      expect(cancelled).toMatchObject({ exitCode: 0, errors: '' })
+      expect(cancelled.output).toContain('may still be mined, and then counts')
+      const poor = await world.until(
+        () => world.whyOf(id),
+        (row) => row.cancelling && row.cause === 'unpayable',
+      )
+      expect(poor.why).toMatch(
+        new RegExp(`^given up; the signer cannot pay even for the cancel: ${from} lacks 0\\.0\\d+ ETH`, 'i'),
+      )
+      await world.chain.setAutomine(false)
+      await world.chain.fund(from, 10n ** 18n)
+      await world.hurry()
+      expect((await world.becomes(id, 'in_pool')).why).toMatch(/^given up; in the node's pool for \d+ s$/)
+      await world.chain.mine()
+      expect((await world.becomes(id, 'cancel_mined')).why).toMatch(
+        /^given up; its cancel is in block \d+, 1 deep, and is reported when that is final$/,
+      )
+      await world.chain.mine(3)
+      expect(await settled(id)).toMatchObject({ status: 'failed', code: 'expired' })
+      expect(await world.whyOf(id)).toMatchObject({ cause: null, why: null, status: 'failed' })
+      expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+      expect([...(await actsOn(id))]).toEqual([
+        {
+          actor: 'operator',
+          action: 'transaction_cancelled',
+          details: { network, transaction: id, hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+        },
+      ])
+    },
+  )
 })
 
 describe('a transaction in the pool', () => {
@@ -273,37 +277,46 @@ describe('a transaction in the pool', () => {
     expect((await actsOn(second)).length).toBe(1)
   })
 
-  test('of a shared key waits for an outside transaction; if that one is dropped, for a nonce that nobody uses', async () => {
-    const account = await world.sharedWallet()
-    await world.chain.setAutomine(false)
-    const outside = await world.chain.walletClient.sendTransaction({ account, to: RECIPIENT, value: 1n })
-    const id = await world.send(account.address)
-    await world.startWorker()
-    await world.becomes(id, 'in_pool')
-    await world.reconcile()
-    expect((await world.becomes(id, 'outside_nonce')).why).toBe(
-      "waits for nonce 0, which a transaction from outside holds in the node's pool",
-    )
-    await world.chain.rpc('anvil_dropTransaction', [outside])
-    await world.reconcile()
-    const gap = await world.becomes(id, 'nonce_gap')
-    expect(gap).toMatchObject({ late: true })
-    expect(gap.why).toStartWith('waits for nonce 0, which no transaction has')
-    const late = await world.cliJson('tx', 'list', '--late', '--signer', account.address.toLowerCase())
-    expect(late).toMatchObject([{ id, cause: 'nonce_gap', nonce: 1, signer_address: account.address }])
-    const [signer] = await world.sql`select * from strongroom_views.signers where address = ${account.address}`
-    expect(signer).toMatchObject({ live: '1', waiting: '1', late: '1', lowest_waiting_nonce: '1', missing_nonce: '0' })
-    const filler = await world.send(account.address)
-    expect((await world.cliJson('tx', 'show', filler)).transaction.nonce).toBe(0)
-    await world.until(
-      () => world.whyOf(filler),
-      (row) => row.status === 'pending',
-    )
-    await world.chain.mine()
-    expect([await settled(filler), await settled(id)]).toMatchObject([{ status: 'success' }, { status: 'success' }])
-  })
+  longTest(
+    'of a shared key waits for an outside transaction; if that one is dropped, for a nonce that nobody uses',
+    async () => {
+      const account = await world.sharedWallet()
+      await world.chain.setAutomine(false)
+      const outside = await world.chain.walletClient.sendTransaction({ account, to: RECIPIENT, value: 1n })
+      const id = await world.send(account.address)
+      await world.startWorker()
+      await world.becomes(id, 'in_pool')
+      await world.reconcile()
+      expect((await world.becomes(id, 'outside_nonce')).why).toBe(
+        "waits for nonce 0, which a transaction from outside holds in the node's pool",
+      )
+      await world.chain.rpc('anvil_dropTransaction', [outside])
+      await world.reconcile()
+      const gap = await world.becomes(id, 'nonce_gap')
+      expect(gap).toMatchObject({ late: true })
+      expect(gap.why).toStartWith('waits for nonce 0, which no transaction has')
+      const late = await world.cliJson('tx', 'list', '--late', '--signer', account.address.toLowerCase())
+      expect(late).toMatchObject([{ id, cause: 'nonce_gap', nonce: 1, signer_address: account.address }])
+      const [signer] = await world.sql`select * from strongroom_views.signers where address = ${account.address}`
+      expect(signer).toMatchObject({
+        live: '1',
+        waiting: '1',
+        late: '1',
+        lowest_waiting_nonce: '1',
+        missing_nonce: '0',
+      })
+      const filler = await world.send(account.address)
+      expect((await world.cliJson('tx', 'show', filler)).transaction.nonce).toBe(0)
+      await world.until(
+        () => world.whyOf(filler),
+        (row) => row.status === 'pending',
+      )
+      await world.chain.mine()
+      expect([await settled(filler), await settled(id)]).toMatchObject([{ status: 'success' }, { status: 'success' }])
+    },
+  )
 
-  test('of a shared key shows that its nonce is used', async () => {
+  longTest('of a shared key shows that its nonce is used', async () => {
     const account = await world.sharedWallet()
     const id = await world.send(account.address)
     await world.chain.send({ account, to: RECIPIENT, value: 1n })
@@ -324,7 +337,7 @@ describe('a transaction in the pool', () => {
 })
 
 describe('a mined transaction', () => {
-  test('shows its confirmations, then that it is not final; no command changes it', async () => {
+  longTest('shows its confirmations, then that it is not final; no command changes it', async () => {
     const id = await world.send(await world.wallet())
     using held = world.gate.hold('before', 'eth_getTransactionReceipt')
     await world.startWorker()

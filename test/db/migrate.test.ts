@@ -6,6 +6,7 @@ import { migrate } from '../../db/migrate.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { holdTable, untilNobodyWaits, untilReadable, untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { withMigrations } from '../support/migrations.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -130,7 +131,7 @@ describe('a migration with changes', () => {
     await sql`alter table audit drop column in_the_end`
   })
 
-  test('whose network is lost in the middle frees its locks within seconds, and has changed nothing', async () => {
+  longTest('whose network is lost in the middle frees its locks within seconds, and has changed nothing', async () => {
     const proxy = await startTcpProxy(service.database.url)
     await using release = await holdTable(sql, 'passkeys')
     // The second statement waits, as long as the test takes, while the first one's lock keeps everybody from the audit.

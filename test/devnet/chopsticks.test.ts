@@ -15,7 +15,8 @@ import { readProcess } from '../../devnet/process-info.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import type { Hex } from '../../devnet/runtime-changes.ts'
 import { accountKey, withFree } from '../../devnet/substrate-account.ts'
-import { substrateNetworkRow } from '../../src/platform/networks.ts'
+import { substrateNetworkRow } from '../../src/chains/networks.ts'
+import { longTest } from '../support/long.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
@@ -143,45 +144,49 @@ test('a watched extrinsic is reported in a block, then final; a failed dispatch 
   expect(failure).toBe('InsufficientBalance')
 })
 
-test('the runtime answers and changes what it does in the executor of chopsticks', async () => {
-  const local = await openLocalChain({ network: 'Polkadot' })
-  await local.newBlock()
-  const { head } = local.chain
-  await local.changeHead(async () =>
-    head.pushStorageLayer().set(accountKey(alice.publicKey), withFree(null, 1_000n * UNIT)),
-  )
-  const transfer = await signed({ nonce: 0, era: 0 })
-  const { balances, uniques, utility } = api.tx
-  const all = async (...made: readonly unknown[]) =>
-    ((await utility?.batchAll?.(made).signAsync(alice, { nonce: 0, era: 0 }))?.toHex() ?? '0x') as Hex
-  const undone = await all(
-    balances?.transferKeepAlive?.(bob.address, UNIT),
-    balances?.transferKeepAlive?.(bob.address, 10n ** 30n),
-  )
-  const cleared = await all(
-    uniques?.create?.(1, alice.address),
-    uniques?.mint?.(1, 1, alice.address),
-    uniques?.mint?.(1, 2, bob.address),
-    uniques?.destroy?.(1, { instances: 2 }),
-  )
-  const header = (await newHeader(head)).toHex()
-  const calls = [
-    ['TaggedTransactionQueue_validate_transaction', ['0x02', transfer, head.hash]],
-    ['TransactionPaymentApi_query_info', [transfer, '0x90000000']],
-    ['Core_initialize_block', [header]],
-    ['BlockBuilder_apply_extrinsic', [transfer]],
-    ['BlockBuilder_apply_extrinsic', [undone]],
-    ['BlockBuilder_apply_extrinsic', [cleared]],
-    ['BlockBuilder_apply_extrinsic', [withWrongSignature(transfer)]],
-  ] as const
-  for (const [name, args] of calls) {
-    const [ours, theirs] = [await head.call(name, [...args]), await Block.prototype.call.call(head, name, [...args])]
-    expect([name, ours.result]).toEqual([name, theirs.result])
-    const deleted = theirs.storageDiff.map(([key, value]) => [key, value ?? null] as const)
-    expect(new Map(ours.storageDiff)).toEqual(new Map(deleted))
-  }
-  local.close()
-}, 60_000)
+longTest(
+  'the runtime answers and changes what it does in the executor of chopsticks',
+  async () => {
+    const local = await openLocalChain({ network: 'Polkadot' })
+    await local.newBlock()
+    const { head } = local.chain
+    await local.changeHead(async () =>
+      head.pushStorageLayer().set(accountKey(alice.publicKey), withFree(null, 1_000n * UNIT)),
+    )
+    const transfer = await signed({ nonce: 0, era: 0 })
+    const { balances, uniques, utility } = api.tx
+    const all = async (...made: readonly unknown[]) =>
+      ((await utility?.batchAll?.(made).signAsync(alice, { nonce: 0, era: 0 }))?.toHex() ?? '0x') as Hex
+    const undone = await all(
+      balances?.transferKeepAlive?.(bob.address, UNIT),
+      balances?.transferKeepAlive?.(bob.address, 10n ** 30n),
+    )
+    const cleared = await all(
+      uniques?.create?.(1, alice.address),
+      uniques?.mint?.(1, 1, alice.address),
+      uniques?.mint?.(1, 2, bob.address),
+      uniques?.destroy?.(1, { instances: 2 }),
+    )
+    const header = (await newHeader(head)).toHex()
+    const calls = [
+      ['TaggedTransactionQueue_validate_transaction', ['0x02', transfer, head.hash]],
+      ['TransactionPaymentApi_query_info', [transfer, '0x90000000']],
+      ['Core_initialize_block', [header]],
+      ['BlockBuilder_apply_extrinsic', [transfer]],
+      ['BlockBuilder_apply_extrinsic', [undone]],
+      ['BlockBuilder_apply_extrinsic', [cleared]],
+      ['BlockBuilder_apply_extrinsic', [withWrongSignature(transfer)]],
+    ] as const
+    for (const [name, args] of calls) {
+      const [ours, theirs] = [await head.call(name, [...args]), await Block.prototype.call.call(head, name, [...args])]
+      expect([name, ours.result]).toEqual([name, theirs.result])
+      const deleted = theirs.storageDiff.map(([key, value]) => [key, value ?? null] as const)
+      expect(new Map(ours.storageDiff)).toEqual(new Map(deleted))
+    }
+    local.close()
+  },
+  60_000,
+)
 
 describe('the node refuses with the messages of a real node', () => {
   test('a wrong signature, an old nonce, a sender without coins', async () => {
@@ -286,32 +291,36 @@ test('after a runtime upgrade, extrinsics signed for the old version are refused
   expect(await answerTo('author_submitExtrinsic', extrinsic)).toMatchObject({ data: 'Transaction has a bad signature' })
 })
 
-test('a persistent chain goes on after a kill, with its blocks and its old state', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
-  const options = { network: 'Polkadot', statePath: join(folder, 'chain.sqlite') } as const
-  const first = await startChopsticks(options)
-  await first.fund({ account: alice.address, planck: 5n * UNIT })
-  const hash = await callRpc(first.rpcUrl, 'dev_newBlock', [{ count: 5 }])
-  await first.fund({ account: bob.address, planck: 7n * UNIT })
-  process.kill(first.pid, 'SIGKILL')
-  await first.process.exited
+longTest(
+  'a persistent chain goes on after a kill, with its blocks and its old state',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
+    const options = { network: 'Polkadot', statePath: join(folder, 'chain.sqlite') } as const
+    const first = await startChopsticks(options)
+    await first.fund({ account: alice.address, planck: 5n * UNIT })
+    const hash = await callRpc(first.rpcUrl, 'dev_newBlock', [{ count: 5 }])
+    await first.fund({ account: bob.address, planck: 7n * UNIT })
+    process.kill(first.pid, 'SIGKILL')
+    await first.process.exited
 
-  const second = await startChopsticks(options)
-  expect(await callRpc(second.rpcUrl, 'chain_getBlockHash', [6])).toBe(hash)
-  const again = await connect(second.wsUrl)
-  const freeIn = async (block: number, account: KeyringPair) =>
-    free(account, await again.at(await again.rpc.chain.getBlockHash(block)))
-  expect(await freeIn(6, bob)).toBe(7n * UNIT)
-  expect(await freeIn(3, alice)).toBe(5n * UNIT)
-  expect(await freeIn(3, bob)).toBe(0n)
-  await second.fund({ account: alice.address, planck: 6n * UNIT })
-  expect([await freeIn(6, alice), await freeIn(6, bob)]).toEqual([6n * UNIT, 7n * UNIT])
-  await callRpc(second.rpcUrl, 'dev_newBlock')
-  expect([await freeIn(7, alice), await freeIn(7, bob)]).toEqual([6n * UNIT, 7n * UNIT])
-  await again.disconnect()
-  await second.stop()
-  await rm(folder, { recursive: true, force: true })
-}, 30_000)
+    const second = await startChopsticks(options)
+    expect(await callRpc(second.rpcUrl, 'chain_getBlockHash', [6])).toBe(hash)
+    const again = await connect(second.wsUrl)
+    const freeIn = async (block: number, account: KeyringPair) =>
+      free(account, await again.at(await again.rpc.chain.getBlockHash(block)))
+    expect(await freeIn(6, bob)).toBe(7n * UNIT)
+    expect(await freeIn(3, alice)).toBe(5n * UNIT)
+    expect(await freeIn(3, bob)).toBe(0n)
+    await second.fund({ account: alice.address, planck: 6n * UNIT })
+    expect([await freeIn(6, alice), await freeIn(6, bob)]).toEqual([6n * UNIT, 7n * UNIT])
+    await callRpc(second.rpcUrl, 'dev_newBlock')
+    expect([await freeIn(7, alice), await freeIn(7, bob)]).toEqual([6n * UNIT, 7n * UNIT])
+    await again.disconnect()
+    await second.stop()
+    await rm(folder, { recursive: true, force: true })
+  },
+  30_000,
+)
 
 const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const
 

@@ -288,7 +288,7 @@ test(
   TIMEOUT_MS,
 )
 
-test(
+longTest(
   'the stack ends with a warning if a part ends by itself, except for a Substrate chain',
   async () => {
     const stack = run()

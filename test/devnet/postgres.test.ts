@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
+import { longTest } from '../support/long.ts'
 
 let folder = ''
 /** The cluster of every test that needs none of its own, because making one takes more than a second of CPU. */
@@ -43,7 +44,7 @@ const query = async (url: string, text: string) => {
   }
 }
 
-test('a new server uses UTF-8 and UTC, and keeps its data for the next start', async () => {
+longTest('a new server uses UTF-8 and UTC, and keeps its data for the next start', async () => {
   const data = join(folder, 'data')
   const first = await start(data, { durable: true })
   expect(await query(first.url, 'show server_encoding')).toMatchObject([{ server_encoding: 'UTF8' }])
@@ -79,7 +80,7 @@ test('a pid file whose number now belongs to another program does not prevent a 
   expect(await query(server.url, 'select 1 as one')).toMatchObject([{ one: 1 }])
 })
 
-test('it runs below a folder that only its owner may enter', async () => {
+longTest('it runs below a folder that only its owner may enter', async () => {
   const closed = join(folder, 'closed')
   await mkdir(closed)
   await chmod(closed, 0o700)

@@ -14,6 +14,7 @@ import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
@@ -100,25 +101,28 @@ describe.each([
     )
   })
 
-  test('PostgreSQL is away', async () => {
+  /** A command has no process of its own here, and what it says is made in the same place. */
+  const inLongRun = isLong || !PROCESSES.includes(args) ? test : test.skip
+
+  inLongRun('PostgreSQL is away', async () => {
     expect(await refusal(args, urlWith({ password: PASSWORD, port: await freePort() }))).toBe(
       'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL (ECONNREFUSED).',
     )
   })
 
-  test('PostgreSQL has no socket in the folder of the URL', async () => {
+  inLongRun('PostgreSQL has no socket in the folder of the URL', async () => {
     expect(await refusal(args, urlWith({ query: `?host=${folder}` }))).toBe(
       'PostgreSQL cannot be reached: check that it runs, and the host and port in DATABASE_URL (ENOENT).',
     )
   })
 
-  test('there is no such database', async () => {
+  inLongRun('there is no such database', async () => {
     expect(await refusal(args, urlWith({ database: '/nobody_made_it' }))).toStartWith(
       'The database of DATABASE_URL does not exist',
     )
   })
 
-  test('the server has no TLS', async () => {
+  inLongRun('the server has no TLS', async () => {
     expect(await refusal(args, urlWith({ query: '?sslmode=verify-full' }))).toStartWith(
       'PostgreSQL does not offer TLS, which the sslmode of DATABASE_URL demands',
     )
@@ -157,7 +161,7 @@ describe.skipIf(!hasPgBouncer())('by way of a pooler', () => {
     }
   })
 
-  test('no vault starts either', async () => {
+  longTest('no vault starts either', async () => {
     const pooler = await startPgBouncer(migrated.vaultUrl, {})
     try {
       expect(await refusal(VAULT, pooler.url)).toContain('"unsupported startup parameter: statement_timeout"')
@@ -191,11 +195,15 @@ describe('a certificate of nobody', () => {
   })
 
   test.each([
-    ['the API', API],
-    ['the worker', WORKER],
+    ...(isLong
+      ? ([
+          ['the API', API],
+          ['the worker', WORKER],
+        ] as const)
+      : []),
     ['the vault', VAULT],
     ['a command', COMMAND],
-  ])('is refused by %s, which says so', async (_who, args) => {
+  ] as const)('is refused by %s, which says so', async (_who, args) => {
     expect(await refusal(args, `${server.url}?sslmode=verify-full`)).toStartWith(
       "PostgreSQL's TLS certificate cannot be verified",
     )
@@ -285,7 +293,7 @@ test.each([
   ['the API', API],
   ['the worker', WORKER],
 ] as const)('%s does not start where it finds a root key', async (_who, args) => {
-  for (const name of ['ROOT_KEY', 'ROOT_KEY_NEXT']) {
+  for (const name of isLong ? ['ROOT_KEY', 'ROOT_KEY_NEXT'] : ['ROOT_KEY']) {
     const { errors, exitCode } = await run(args, { DATABASE_URL: migrated.apiUrl, [name]: rootKey })
     expect(exitCode).toBe(1)
     expect(errors).toContain(`cannot start: ${name} must not be set in this process: only the vault may have it.`)
