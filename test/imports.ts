@@ -3,7 +3,7 @@
 
 import { type File, readSources } from './support/imports.ts'
 
-/** src/custody/keys/guard.ts → src/custody; src/api/app.ts → src. */
+/** src/vault/rooms/keys/derive.ts → src/vault; db/client.ts → db. */
 const folderOf = (path: string): string => {
   const [first = '', second] = path.split('/')
   return first === 'src' && second !== undefined && !second.endsWith('.ts') ? `src/${second}` : first

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { openDb } from '../../db/client.ts'
-import { startRotatingTokenKeys } from '../../src/auth/access-token.ts'
-import { createLog } from '../../src/security/log.ts'
+import { startRotatingTokenKeys } from '../../src/identity/auth/access-token.ts'
+import { createLog } from '../../src/platform/process/log.ts'
 import { isLong } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'

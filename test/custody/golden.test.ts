@@ -1,5 +1,5 @@
 // Values in the first version of every format, sealed by another implementation: Python's `cryptography`, written from the
-// descriptions in src/custody. They must always open. A change that fails here must add a new version instead.
+// descriptions in src/vault. They must always open. A change that fails here must add a new version instead.
 
 import { describe, expect, test } from 'bun:test'
 import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts'

@@ -29,7 +29,7 @@ describe('the libraries of cloud providers', () => {
   // Loads all modules of a server, then opens a root key.
   const script = `
     await import('./src/main/contexts.ts')
-    const { openRootKey } = await import('./src/custody/root/root-key.ts')
+    const { openRootKey } = await import('./src/vault/rooms/root/root-key.ts')
     await openRootKey(process.argv.at(-1))
     console.log(JSON.stringify(Object.keys(require.cache)))`
 
@@ -75,7 +75,7 @@ describe('a vault', () => {
       SERVICE_KEY: serviceKey.spec,
       VAULT_SOCKET: '/nowhere',
     }
-    const { stderr, code } = await run([programPath('src/vault')], { ...env, ...variables })
+    const { stderr, code } = await run([programPath('src/main/vault')], { ...env, ...variables })
     expect(code).toBe(1)
     return stderr
   }

@@ -31,7 +31,7 @@ await withKey(custody.vault, { wallet, credentials: { userPin: '000000' }, actor
   () => {},
 )
 
-// The hierarchy by hand, written from its description, without code of src/custody.
+// The hierarchy by hand, written from its description, without code of src/vault.
 
 const fields = (...parts: readonly (string | Uint8Array)[]) =>
   Buffer.concat(

@@ -9,7 +9,6 @@ import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { isLong } from '../support/long.ts'
-import { untilServed } from '../support/patient.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 const network = 'Ethereum'
@@ -39,8 +38,7 @@ const send = async (): Promise<string> => {
     unsigned_transaction: { to: fundedAccount(5).address, value: '1', gasLimit: '21000' },
     developer_secret: 'testnet-secret',
   }
-  // On a slow machine the service refuses some of those that wait for one signer.
-  const answer = await untilServed(() => world.service.post('/transactions/sign-and-send', body))
+  const answer = await world.service.post('/transactions/sign-and-send', body)
   return answer.json.transaction_id
 }
 

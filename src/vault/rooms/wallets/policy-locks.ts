@@ -1,5 +1,5 @@
 // With a policy's lock, the developer secret opens the key of one wallet. The credential of the wallet's mode makes a lock;
-// either credential can delete it. src/policies decides what the terms of a policy allow, before its lock is used.
+// either credential can delete it. src/signing/policies decides what the terms of a policy allow, before its lock is used.
 
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
