@@ -36,7 +36,7 @@ const TOUCHED = '--touched'
  */
 const TOUCHED_BEGIN_MINUTES = 16
 const TOUCHED_END_MINUTES = 20
-/** For test/transactions/nodes-soak.test.ts, which else takes a quarter of an hour. */
+/** For test/transactions/nodes-soak.long.test.ts, which else takes a quarter of an hour. */
 const SOAK_SECONDS = '120'
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 

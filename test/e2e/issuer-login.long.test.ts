@@ -5,7 +5,6 @@ import type { Page } from 'playwright-core'
 import { callbackOf } from '../../src/identity/issuers/callback.ts'
 import { addIssuer } from '../../src/identity/issuers/issuers.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { longTest } from '../support/long.ts'
 import { startOpenidProvider } from '../support/openid-provider.ts'
 import { startLoginWorld, until } from './login-world.ts'
 
@@ -88,23 +87,17 @@ describe.skipIf(!hasChromium())('a login at an issuer of the project', () => {
     expect(complaints).toEqual([])
   })
 
-  longTest(
-    'goes on to the app with a code, as every other login; the same name is the same user at each client',
-    async () => {
-      const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after`, state: 'here' })
-      await pressIssuer(page, 'acme-public')
-      await logInAs(page, 'ada')
-      await page.getByRole('button', { name: 'Not now' }).or(page.locator('#told')).first().click()
-      await page.waitForURL(`${world.app.origin}/**`)
-      const told = await until(
-        'the app to be logged in',
-        async () => (await page.locator('#told').textContent()) || null,
-      )
-      expect(JSON.parse(told)).toMatchObject({ state: 'here', status: 200, user: await userOf('ada') })
-    },
-  )
+  test('goes on to the app with a code, as every other login; the same name is the same user at each client', async () => {
+    const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after`, state: 'here' })
+    await pressIssuer(page, 'acme-public')
+    await logInAs(page, 'ada')
+    await page.getByRole('button', { name: 'Not now' }).or(page.locator('#told')).first().click()
+    await page.waitForURL(`${world.app.origin}/**`)
+    const told = await until('the app to be logged in', async () => (await page.locator('#told').textContent()) || null)
+    expect(JSON.parse(told)).toMatchObject({ state: 'here', status: 200, user: await userOf('ada') })
+  })
 
-  longTest('goes on with the device that waits for it', async () => {
+  test('goes on with the device that waits for it', async () => {
     const asker = await world.openLogin()
     await asker.getByRole('button', { name: 'Use another device' }).click()
     const code = await until('the code', async () => (await asker.locator('#device-code').textContent()) || null)
@@ -116,7 +109,7 @@ describe.skipIf(!hasChromium())('a login at an issuer of the project', () => {
     await isOnAccount(asker)
   })
 
-  longTest('that the user cancels leads back to the ways to log in, and says so', async () => {
+  test('that the user cancels leads back to the ways to log in, and says so', async () => {
     const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after` })
     const before = page.url()
     await pressIssuer(page)
