@@ -10,9 +10,9 @@ import { readConfig } from '../src/platform/config.ts'
 import { furtherNetworks } from '../src/platform/networks.ts'
 import { readKey } from '../src/platform/sealing/key-source.ts'
 import { openRootKey } from '../src/vault/rooms/root/root-key.ts'
-import { setEnvironment } from './custody/root-key-services/service.ts'
 import { runCli } from './support/cli.ts'
 import { ROOT } from './support/imports.ts'
+import { setEnvironment } from './vault/root-key-services/service.ts'
 
 type Example = { readonly at: string; readonly name: string; readonly text: string }
 

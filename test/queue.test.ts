@@ -8,7 +8,7 @@ import {
   createShares,
   type Queue,
 } from '../src/platform/queue.ts'
-import { codeOf, tally } from './custody/support.ts'
+import { codeOf, tally } from './vault/support.ts'
 
 const inMs = (ms: number) => performance.now() + ms
 

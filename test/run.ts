@@ -74,7 +74,7 @@ export const closingLine = ({ passed, failed, skipped }: Tally): string =>
 /** Begins of the paths of the files that take longest, about ten seconds and more. */
 export const LONGEST = [
   ...['test/client/client', 'test/client/react', 'test/console/', 'test/e2e/', 'test/openapi/', 'test/restore/'],
-  ...['test/custody/undone-writes', 'test/http/stopping', 'test/jobs/half-dead', 'test/metrics/metrics'],
+  ...['test/vault/undone-writes', 'test/http/stopping', 'test/jobs/half-dead', 'test/metrics/metrics'],
   ...['test/policies/forged-policies', 'test/policies/lying-node', 'test/security/vault-memory', 'test/wallets/crash'],
   ...['test/transactions/database-restart', 'test/transactions/explore', 'test/transactions/faults'],
   ...['test/transactions/outside', 'test/transactions/send', 'test/transactions/substrate', 'test/transactions/worker'],

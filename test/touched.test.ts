@@ -5,7 +5,7 @@ import { ROOT } from './support/imports.ts'
 import { longFiles, touchedBy } from './touched.ts'
 
 const long = [
-  'test/custody/lease.test.ts',
+  'test/vault/lease.test.ts',
   'test/devnet/dev.test.ts',
   'test/installation.test.ts',
   'test/wallets/crash.test.ts',
@@ -14,7 +14,7 @@ const long = [
 const touched = (...changed: readonly string[]) => touchedBy({ changed, long })
 
 test('a changed folder of the source touches the test folder of the same name, also by a folder within it', () => {
-  expect(touched('src/custody/vault.ts')).toEqual(['test/custody/lease.test.ts'])
+  expect(touched('src/vault/rooms/vault.ts')).toEqual(['test/vault/lease.test.ts'])
   expect(touched('src/signing/wallets/create.ts')).toEqual(['test/wallets/crash.test.ts'])
   expect(touched('devnet/dev.ts')).toEqual(['test/devnet/dev.test.ts'])
 })
@@ -27,14 +27,14 @@ test('a changed test touches its folder, and a file in no folder only itself', (
 
 test('files that changed come first, then those of the folders with most changes', () => {
   expect(
-    touched('src/custody/a.ts', 'src/wallets/a.ts', 'src/wallets/b.ts', 'test/devnet/dev.test.ts', 'src/x.ts'),
-  ).toEqual(['test/devnet/dev.test.ts', 'test/wallets/crash.test.ts', 'test/custody/lease.test.ts'])
+    touched('src/vault/a.ts', 'src/wallets/a.ts', 'src/wallets/b.ts', 'test/devnet/dev.test.ts', 'src/x.ts'),
+  ).toEqual(['test/devnet/dev.test.ts', 'test/wallets/crash.test.ts', 'test/vault/lease.test.ts'])
 })
 
 test('files with long cases are found by their name and by what they import', () => {
   const found = longFiles()
   expect(found).toContain('test/transactions/crash.long.test.ts')
-  expect(found).toContain('test/custody/lease.test.ts')
+  expect(found).toContain('test/vault/lease.test.ts')
   expect(found).not.toContain('test/run.test.ts')
   expect(found.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })

@@ -34,7 +34,7 @@ export const longFiles = (): readonly string[] =>
       (path.endsWith('.long.test.ts') || LONG_CASES.test(readFileSync(join(ROOT, path), 'utf8'))),
   )
 
-/** The names of a file's folders, as `custody` and `wallets` of `src/custody/wallets/keys.ts`; without `src` and `test` themselves. */
+/** The names of a file's folders, as `vault`, `rooms` and `wallets` of `src/vault/rooms/wallets/keyring.ts`; without `src` and `test` themselves. */
 const foldersOf = (path: string): readonly string[] =>
   dirname(path)
     .split('/')

@@ -11,7 +11,7 @@ import { applyAudit } from '../../db/queries/custody/journal-audit.ts'
 import { archiveAudit, verifyArchive } from '../../src/operators/audit/archive.ts'
 import * as chains from '../../src/vault/rooms/chain/archive.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
-import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../custody/support.ts'
+import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 const DAY_MS = 86_400_000

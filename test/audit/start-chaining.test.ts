@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { startChaining } from '../../src/vault/rooms/start-chaining.ts'
-import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../custody/support.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { until } from '../support/until.ts'
+import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 type Line = { readonly level: 'info' | 'error'; readonly sentence: string }

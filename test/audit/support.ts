@@ -7,8 +7,8 @@ import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } 
 import { createLog } from '../../src/platform/process/log.ts'
 import { createChainer } from '../../src/vault/rooms/chain/chain.ts'
 import { type NotedHead, verifyAudit } from '../../src/vault/rooms/chain/verify.ts'
-import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestIdentity, openTestSealer } from '../vault/support.ts'
 
 export type LogLine = { readonly msg: string; readonly level: number; readonly [name: string]: unknown }
 

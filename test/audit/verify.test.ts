@@ -8,8 +8,8 @@ import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } 
 import type { Derived } from '../../src/platform/sealing/sealer.ts'
 import { createLinkMaker } from '../../src/vault/rooms/chain/chain.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
-import { TEST_DEPLOYMENT_KEY } from '../custody/support.ts'
 import { shared } from '../support/shared.ts'
+import { TEST_DEPLOYMENT_KEY } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 const audit = await shared(openAudit())

@@ -2,11 +2,11 @@
 
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
-import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
+import { keyFile } from '../vault/support.ts'
 
 const network = 'Ethereum'
 const rpcUrls = { [network]: 'http://127.0.0.1:1' }

@@ -10,7 +10,6 @@ import { openDb } from '../../db/client.ts'
 import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
 import { openDeploymentKey } from '../../src/vault/rooms/root/deployment-key.ts'
 import { openRootKey } from '../../src/vault/rooms/root/root-key.ts'
-import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { isLong } from '../support/long.ts'
@@ -18,6 +17,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import { keyFile } from '../vault/support.ts'
 
 type Vault = Awaited<ReturnType<typeof startVaultProcess>>
 

@@ -12,13 +12,13 @@ import type { WalletRow } from '../../db/queries/wallets.ts'
 import { createWallet } from '../../src/signing/wallets/create.ts'
 import { onlySignature } from '../../src/vault/contract/contract.ts'
 import type { Credentials, Vault } from '../../src/vault/rooms/vault.ts'
-import { EVM_PAYLOAD } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { withKey } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVault, startVaultProcess } from '../support/vault.ts'
+import { EVM_PAYLOAD } from '../vault/support.ts'
 
 const DEVELOPER_WALLETS = isLong ? 960 : 140
 const USER_WALLETS = isLong ? 40 : 20

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import { createProject } from '../../src/operators/projects.ts'
-import { keyFile } from '../custody/support.ts'
 import { runCli, terminal } from '../support/cli.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
+import { keyFile } from '../vault/support.ts'
 
 const SECRET = 'correct horse battery staple'
 

@@ -11,9 +11,9 @@ import postgres, { type Sql } from 'postgres'
 import { start } from '../../bench/processes.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { readRecoveryCode } from '../../src/vault/rooms/credentials/recovery-code.ts'
-import { hexOf } from '../custody/support.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCliProcess } from '../support/cli.ts'
+import { hexOf } from '../vault/support.ts'
 
 type Answer = { readonly status: number; readonly text: string; readonly path: string }
 

@@ -11,7 +11,6 @@ import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import { freePort } from '../../devnet/port.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
-import { keyFile } from '../custody/support.ts'
 import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
 import { isLong, longTest } from '../support/long.ts'
@@ -20,6 +19,7 @@ import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { startVault, startVaultProcess } from '../support/vault.ts'
+import { keyFile } from '../vault/support.ts'
 
 const API = [programPath('src/main/api')]
 const WORKER = [programPath('src/main/worker')]

@@ -4,13 +4,13 @@ import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { missingColumns } from '../../db/queries/schema-fit.ts'
-import { keyFile } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startSickNode } from '../support/sick-node.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import { keyFile } from '../vault/support.ts'
 
 const service = await shared(startService())
 const { sql } = service.database

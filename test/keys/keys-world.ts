@@ -1,11 +1,11 @@
 // A service whose identity key or service key is changed: its variables with both keys, and what its users and servers do at an API.
 
 import { randomBytes } from 'node:crypto'
-import { keyFile } from '../custody/support.ts'
 import { startApiProcess } from '../support/api.ts'
 import { runCli } from '../support/cli.ts'
 import { type Service, startService } from '../support/service.ts'
 import { peopleOf, type Session } from '../users/people.ts'
+import { keyFile } from '../vault/support.ts'
 
 export const NETWORK = 'Ethereum'
 export const PIN = '493817'

@@ -11,12 +11,12 @@ import { apiKeyMac, operatorPasskeyMac } from '../../src/identity/auth/row-macs.
 import { openClientSecret } from '../../src/identity/issuers/client-secret.ts'
 import { refreshTokenOf } from '../../src/identity/users/session.ts'
 import { openSealer } from '../../src/platform/sealing/sealer.ts'
-import { keyFile } from '../custody/support.ts'
 import { runCli, startCli } from '../support/cli.ts'
 import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { sharedFolder } from '../support/shared.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from '../users/people.ts'
+import { keyFile } from '../vault/support.ts'
 import { at, createTraffic, NETWORK, PIN, startWorld, type World } from './keys-world.ts'
 
 const ROTATE = ['keys', 'rotate-identity']

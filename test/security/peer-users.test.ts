@@ -6,10 +6,10 @@ import { getuid, platform } from 'node:process'
 import { isMapped, peerUsers } from '../../src/platform/process/peer-users.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/vault/client/remote-vault.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
-import { createWire, echo } from '../custody/wire-support.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import { createWire, echo } from '../vault/wire-support.ts'
 
 const OTHER = 65_533
 const uid = getuid?.() ?? 0

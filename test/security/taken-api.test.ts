@@ -17,12 +17,12 @@ import { connectVault } from '../../src/vault/client/remote-vault.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
 import type { Credentials, OpenKey, WalletRef } from '../../src/vault/rooms/vault.ts'
 import type { KeyUse } from '../../src/vault/rooms/wallets/wallet-key.ts'
-import { ACTOR, bytesOf, codeOf, newTerms, SECRET, signOne, signOneBy, tally } from '../custody/support.ts'
-import { createWire, frameOf } from '../custody/wire-support.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import { ACTOR, bytesOf, codeOf, newTerms, SECRET, signOne, signOneBy, tally } from '../vault/support.ts'
+import { createWire, frameOf } from '../vault/wire-support.ts'
 
 const pin = { userPin: '493817' }
 const otherPin = { userPin: '927461' }

@@ -10,19 +10,6 @@ import { walletMac } from '../../src/identity/auth/row-macs.ts'
 import { connectVault } from '../../src/vault/client/remote-vault.ts'
 import { readRecoveryCode } from '../../src/vault/rooms/credentials/recovery-code.ts'
 import type { Credentials, ExportedKeyring, ImportedText, WalletRef } from '../../src/vault/rooms/vault.ts'
-import {
-  ACTOR,
-  codeOf,
-  EVM_MESSAGE,
-  EVM_PAYLOAD,
-  newTerms,
-  payloadFor,
-  SECRET,
-  SUBSTRATE_MESSAGE,
-  SUBSTRATE_PAYLOAD,
-  signOne,
-  textOf,
-} from '../custody/support.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
 import {
@@ -36,6 +23,19 @@ import { timesInMemory } from '../support/process-memory.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
+import {
+  ACTOR,
+  codeOf,
+  EVM_MESSAGE,
+  EVM_PAYLOAD,
+  newTerms,
+  payloadFor,
+  SECRET,
+  SUBSTRATE_MESSAGE,
+  SUBSTRATE_PAYLOAD,
+  signOne,
+  textOf,
+} from '../vault/support.ts'
 
 const EVM = [EVM_PAYLOAD, EVM_MESSAGE] as const
 const SUBSTRATE = [SUBSTRATE_PAYLOAD, SUBSTRATE_MESSAGE] as const

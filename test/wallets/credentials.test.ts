@@ -1,4 +1,4 @@
-// PIN changes and exports over HTTP. The vault's own behaviour is tested in test/custody.
+// PIN changes and exports over HTTP. The vault's own behaviour is tested in test/vault.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

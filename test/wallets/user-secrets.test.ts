@@ -1,4 +1,4 @@
-// Recovery codes and passkeys over HTTP. The vault's own behaviour is tested in test/custody/user-secrets.test.ts.
+// Recovery codes and passkeys over HTTP. The vault's own behaviour is tested in test/vault/user-secrets.test.ts.
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'

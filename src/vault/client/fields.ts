@@ -13,7 +13,7 @@ export const OrNull = <Schema extends TSchema>(schema: Schema) => Type.Union([sc
 /** The field may be absent, or undefined, which does not cross. */
 export const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Undefined()]))
 
-// Every text, list and record has a bound, far above what an API ever sends (test/custody/wire-bounds.test.ts).
+// Every text, list and record has a bound, far above what an API ever sends (test/vault/wire-bounds.test.ts).
 
 /** More values than this are in no message at all. */
 const MANY = 100_000

@@ -5,8 +5,8 @@ import { encodeAddress, publicKeyOf } from '../../../src/chains/substrate/addres
 import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { AppError } from '../../../src/platform/errors.ts'
 import { SUBSTRATE_NETWORKS, type SubstrateNetwork, substrateNetworkRow } from '../../../src/platform/networks.ts'
-import { bytesOf } from '../../custody/support.ts'
-import { SS58 } from '../../custody/vectors.ts'
+import { bytesOf } from '../../vault/support.ts'
+import { SS58 } from '../../vault/vectors.ts'
 
 const chainOf = (network: SubstrateNetwork) =>
   createNodelessSubstrateChain(substrateNetworkRow({ network, environment: 'testnet', devnet: false }))

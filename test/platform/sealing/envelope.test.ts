@@ -10,8 +10,8 @@ import {
   type RowIdentity,
   seal,
 } from '../../../src/platform/sealing/envelope.ts'
-import { bytesOf, hexOf } from '../../custody/support.ts'
-import { NIST_AES_256_GCM } from '../../custody/vectors.ts'
+import { bytesOf, hexOf } from '../../vault/support.ts'
+import { NIST_AES_256_GCM } from '../../vault/vectors.ts'
 
 const key = new Uint8Array(32).fill(7)
 const plaintext = new Uint8Array(32).fill(9)

@@ -4,8 +4,8 @@ import { hashRaw } from '@node-rs/argon2'
 import fc from 'fast-check'
 import { deriveKey, hkdf, hmac, hmacSha512 } from '../../../src/platform/sealing/kdf.ts'
 import { stretchPin } from '../../../src/vault/rooms/sealing/stretch.ts'
-import { bytesOf, hexOf } from '../../custody/support.ts'
-import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from '../../custody/vectors.ts'
+import { bytesOf, hexOf } from '../../vault/support.ts'
+import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from '../../vault/vectors.ts'
 
 const ARGON2ID = 2
 

@@ -4,7 +4,7 @@
 //   encapsulated key(32) | ciphertext(n) | tag(16)
 //
 // It is here, and not a package, because the platform's X25519 keeps private keys out of the heap and clears them, and takes less
-// than half the time. test/custody/hpke.test.ts compares it with another implementation in both directions.
+// than half the time. test/vault/hpke.test.ts compares it with another implementation in both directions.
 
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto'
 import { HeldKeys, joined, moved } from '../../../platform/sealing/bytes.ts'
