@@ -336,7 +336,7 @@ describe('in a large table', () => {
       return table?.visible === true
     }
     while (!(await isVisible())) await Bun.sleep(50)
-  }, 60_000)
+  }, 600_000)
 
   /** Reads of the tables and their indexes, as PostgreSQL counts them in one transaction. */
   const readsOf = (ask: (tx: Tx) => Promise<unknown>): Promise<Record<string, number>> =>
