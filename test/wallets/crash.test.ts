@@ -12,6 +12,7 @@ import { startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
+import { until } from '../support/until.ts'
 import type { Moment } from '../support/wire.ts'
 
 const network = 'Ethereum'
@@ -22,12 +23,24 @@ const API_COMMITS = 'commit (insert idempotency_keys)'
 
 let client: ReturnType<Service['as']>
 
+const CALLERS = 8
+
+/** Whether the vault opens a key for all of several callers. */
+const isServed = async (): Promise<boolean> => {
+  const { address } = await probe
+  const body = { network, signer_wallet_address: address, message: 'Is it there?', developer_secret: 'testnet-secret' }
+  const answers = Array.from({ length: CALLERS }, () => client.post('/transactions/sign-message', body))
+  return (await Promise.all(answers)).every(({ status }) => status === 200)
+}
+
 /** Starts what does not run. */
 const start = async () => {
   for (const each of [vault, api]) each.spare()
   if (!server.isAlive()) await server.start()
   if (!vault.isAlive()) await vault.start()
   if (!api.isAlive()) client = service.as(service.project, (await api.start())?.[1])
+  // A vault compares a database that was started anew, on each new connection, and meanwhile sends its callers away.
+  await until(isServed)
 }
 
 const server = await shared(startMortalPostgres())
@@ -36,6 +49,7 @@ const service = await shared(startService({ rpcUrls: { [network]: rpcUrl }, data
 const sql = server.connect()
 afterTests(() => sql.end())
 const { vault, api } = await createMortals(service, rpcUrl)
+const probe = service.newWallet({ network })
 for (const each of [vault, api]) afterTests(each.stop)
 await start()
 
