@@ -6,7 +6,7 @@ import { sentenceOf } from '../platform/environment/failure.ts'
 import { connectOperatorVault, operatorSocketOf } from '../vault/client/remote-vault.ts'
 import { LACKING_WORDS } from '../vault/contract/lacking.ts'
 
-/** A check that takes longer is given up by whoever runs it. */
+/** The container's runtime gives up a check that takes longer. */
 const TIMEOUT_MS = 4_000
 
 const checkUrl = async (url: string): Promise<void> => {

@@ -1,4 +1,4 @@
-import { runIn } from '../operators/cli/commands.ts'
+import { runWith } from '../operators/cli/commands.ts'
 import type { Contexts, Surroundings } from '../operators/cli/shell.ts'
 
 const large = () => import('./contexts.ts')
@@ -21,4 +21,4 @@ const CONTEXTS: Contexts = {
 
 /** Runs one of the operator's commands. @returns its exit code: 1 if it failed, 2 for a wrong use of it. */
 export const runCommand = (args: readonly string[], surroundings: Surroundings): Promise<number> =>
-  runIn(args, surroundings, CONTEXTS)
+  runWith(args, surroundings, CONTEXTS)

@@ -60,7 +60,7 @@ const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message 
   }),
 })
 
-/** The messages of deliveries, by the deliveries' ids. An event that is no longer kept has none. */
+/** The messages of deliveries, by the deliveries' ids. An event that was deleted has none. */
 const messagesOf = async (ctx: ShownCtx, leased: readonly LeasedRow[]): Promise<ReadonlyMap<string, Message>> => {
   const shown = await shownEvents(
     ctx,

@@ -62,7 +62,7 @@ const bind = (command: Command, shell: Shell): void => {
 }
 
 /** Runs one of the operator's commands. @returns its exit code: 1 if it failed, 2 for a wrong use of it. */
-export const runIn = async (
+export const runWith = async (
   args: readonly string[],
   surroundings: Surroundings,
   contexts: Contexts,
