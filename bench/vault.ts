@@ -3,13 +3,14 @@
 // Whole requests to /transactions/sign come beside them, with either vault behind the route (vault-doors.ts).
 
 import { dirname, join } from 'node:path'
+import type { WalletRow } from '../db/queries/custody/keyrings.ts'
 import { findWalletById } from '../db/queries/wallets.ts'
 import { payloadOf } from '../src/chains/evm/encode.ts'
 import { openVault } from '../src/main/open-vault.ts'
 import { readConfig } from '../src/platform/config.ts'
 import { connectVault } from '../src/vault/client/remote-vault.ts'
 import { onlySignature } from '../src/vault/contract/contract.ts'
-import type { Vault, WalletRef } from '../src/vault/rooms/vault.ts'
+import type { Vault } from '../src/vault/rooms/vault.ts'
 import type { Service } from '../test/support/service.ts'
 import { headersOf, type LoadResult, load, median, middle, repeat } from './load.ts'
 import { start } from './processes.ts'
@@ -66,7 +67,7 @@ const PAYLOADS = Array.from({ length: 1_024 }, (_, nonce) =>
   }),
 )
 
-type SignedBy = WalletRef & { readonly address: string }
+type SignedBy = WalletRow & { readonly address: string }
 
 export const newWallets = (service: Service): Promise<readonly SignedBy[]> =>
   Promise.all(
@@ -78,7 +79,7 @@ export const newWallets = (service: Service): Promise<readonly SignedBy[]> =>
     }),
   )
 
-export const signOne = async (vault: Vault, wallet: WalletRef, index: number): Promise<void> => {
+export const signOne = async (vault: Vault, wallet: WalletRow, index: number): Promise<void> => {
   const nonce = index % PAYLOADS.length
   const payloads = PAYLOADS.slice(nonce, nonce + 1)
   const details = { network: wallet.network, to: RECIPIENT, value: '1', nonce: String(nonce) }

@@ -7,6 +7,7 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { execution } from '../../src/chains/evm/safe/execution.ts'
@@ -15,7 +16,7 @@ import { walletMac } from '../../src/identity/auth/row-macs.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { connectVault } from '../../src/vault/client/remote-vault.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
-import type { Credentials, OpenKey, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { Credentials, OpenKey } from '../../src/vault/rooms/vault.ts'
 import type { KeyUse } from '../../src/vault/rooms/wallets/wallet-key.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { startService } from '../support/service.ts'
@@ -52,7 +53,7 @@ const connected = () => {
 }
 const vault = connected()
 
-const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credentials = pin): Promise<WalletRef> => {
+const newWallet = async (changes: Partial<WalletRow> = {}, credentials: Credentials = pin): Promise<WalletRow> => {
   const owner = { projectId, ownerId: randomUUID(), network: 'Ethereum', controlMode: 'user', ...changes } as const
   const id = randomUUID()
   const { type = 'eoa' } = changes
@@ -63,14 +64,17 @@ const newWallet = async (changes: Partial<WalletRef> = {}, credentials: Credenti
   return wallet
 }
 
-const request = (wallet: WalletRef, credentials: Credentials = pin) => ({ wallet, credentials, actor: ACTOR })
+const request = (wallet: WalletRow, credentials: Credentials = pin) => ({ wallet, credentials, actor: ACTOR })
 /** As it crosses. */
-const rawRequest = (wallet: WalletRef, credentials: Readonly<Record<string, string>> = pin) => {
+const rawRequest = (
+  { id, projectId }: Pick<WalletRow, 'id' | 'projectId'>,
+  credentials: Readonly<Record<string, string>> = pin,
+) => {
   const bytes = Object.entries(credentials).map(([name, text]) => [name, Buffer.from(text)])
-  return { ...request(wallet), credentials: Object.fromEntries(bytes) }
+  return { wallet: { id, projectId }, credentials: Object.fromEntries(bytes), actor: ACTOR }
 }
 /** What both ways to a key for transactions come to. */
-const opening = async (wallet: WalletRef, credentials: Credentials) => {
+const opening = async (wallet: WalletRow, credentials: Credentials) => {
   const of = request(wallet, credentials)
   const codes = [await codeOf(vault.openKey(of)), await codeOf(vault.signOnce({ ...of, uses: [] }))]
   return codes[0] === codes[1] ? codes[0] : codes
@@ -80,7 +84,7 @@ const opening = async (wallet: WalletRef, credentials: Credentials) => {
 const FUNCTION = { argument: 'decodedInput.function', operator: 'eq', value: 'f' } as const
 
 const newPolicy = async (
-  wallet: WalletRef,
+  wallet: WalletRow,
   agreed: Partial<PolicyTerms> = {},
   credentials: Credentials = both,
 ): Promise<PolicyTerms> => {
@@ -145,14 +149,14 @@ describe('with full control of the API process nobody', () => {
     expect(await opening(theirs, secret)).toBe('credential_required')
   })
 
-  test('opens a key by a wallet reference that was changed, also if somebody else changed the row so; it may not itself', async () => {
+  test('opens a key by a wallet that it says to be another one, or whose row somebody else changed so; it may not itself', async () => {
     const ours = await newWallet({ network: 'Polygon' })
     const theirs = await newWallet({}, otherPin)
     const shared = { controlMode: 'developer', network: 'Polygon', ownerId: theirs.ownerId } as const
     await newWallet(shared, { ...secret, ...otherPin })
     const project = await createProject(service.ctx, { name: 'Ours', actor: 'operator' })
     const elsewhere = await newWallet({ projectId: project.projectId, network: 'Polygon' })
-    const changes: readonly (readonly [Partial<WalletRef>, Credentials])[] = [
+    const changes: readonly (readonly [Partial<WalletRow>, Credentials])[] = [
       [{ network: 'Base' }, otherPin],
       [{ controlMode: 'developer' }, secret],
       [{ keyringId: ours.keyringId }, otherPin],
@@ -162,15 +166,17 @@ describe('with full control of the API process nobody', () => {
       [{ ...elsewhere, id: theirs.id, network: 'Ethereum' }, pin],
       [{ publicKey: ours.publicKey }, otherPin],
     ]
-    const write = ({ id, projectId: of, ownerId, network, keyringId, controlMode }: WalletRef, by: Sql) => by`
+    const write = ({ id, projectId: of, ownerId, network, keyringId, controlMode, publicKey }: WalletRow, by: Sql) => by`
       update wallets set project_id = ${of}, owner_id = ${ownerId}, network = ${network}, keyring_id = ${keyringId},
-        control_mode = ${controlMode} where id = ${id}`
+        control_mode = ${controlMode}, public_key = ${publicKey} where id = ${id}`
     for (const [change, credentials] of changes) {
       const wallet = { ...theirs, ...change }
+      // Only the id and the project cross: what else it says changes nothing.
       const before = await opening(wallet, credentials)
+      const isOpened = change.projectId === undefined && credentials === otherPin
       expect(await write(wallet, login).catch(({ code }) => code)).toBe('42501')
       await write(wallet, superuser)
-      expect([change, before, await opening(wallet, credentials)]).toEqual([change, 'internal', 'internal'])
+      expect([change, before === 'resolved', await opening(wallet, credentials)]).toEqual([change, isOpened, 'internal'])
       await write(theirs, superuser)
     }
     expect(await opening(theirs, otherPin)).toBe('resolved')
@@ -248,7 +254,7 @@ describe('with full control of the API process nobody', () => {
     const wallet = await newWallet()
     const terms = await newPolicy(wallet)
     const owner = contractWalletOf(wallet.address)
-    const opening = async (of: WalletRef) => {
+    const opening = async (of: WalletRow) => {
       using key = await vault.openKeyByPolicy({ ...request(of, secret), terms })
       const { to, input } = execution(owner, [{ to: `0x${'ab'.repeat(20)}`, value: 0n, input: '0x' }])
       const { payload } = transfer(0n, { to, data: input })
@@ -257,12 +263,12 @@ describe('with full control of the API process nobody', () => {
       )
     }
     expect(await opening(wallet)).toBe('internal')
-    // No API can change the row of a wallet, so a claim of another type is refused.
-    const claimed = { ...wallet, type: 'contract', address: owner.address } as const
-    expect(await codeOf(opening(claimed))).toBe('internal')
+    // No API can change the row of a wallet, and what it says of the type does not reach the vault. Somebody else changes the row.
+    await superuser`update wallets set type = 'contract', address = ${owner.address} where id = ${wallet.id}`
+    expect(await codeOf(opening(wallet))).toBe('internal')
     expect(
       await codeOf(
-        vault.openPolicies({ ...request(claimed, secret), limit: 1 }).then(async (opened) => {
+        vault.openPolicies({ ...request(wallet, secret), limit: 1 }).then(async (opened) => {
           using policies = opened
           const use = { action: 'transaction_signed', details: {}, payloads: [transfer(0n).payload] } as const
           return await policies.sign({ policyId: terms.id, spends: { value: 0n, fee: 0n } }, use)
@@ -294,7 +300,7 @@ describe('with full control of the API process nobody', () => {
       [[valueRule], { to: null, value: 0n, data: '0x00' }, 'internal'],
       [[{ ...FUNCTION, selector: '0x00000000' }], { to: null, value: 0n, data: '0x00000000' }, 'internal'],
     ] as const
-    const sign = async (of: WalletRef, argumentRules: PolicyTerms['argumentRules'], changes: object) => {
+    const sign = async (of: WalletRow, argumentRules: PolicyTerms['argumentRules'], changes: object) => {
       const terms = await newPolicy(of, { argumentRules, maxTotalFee: 10n ** 30n })
       using key = await vault.openKeyByPolicy({ ...request(of, secret), terms })
       const { payload } = transfer(0n, changes)
@@ -393,12 +399,12 @@ describe('with full control of the API process every signature', () => {
     details: { hash: '0x', further_hashes: '0x' },
     payloads: list.map(({ payload }) => payload),
   })
-  const byPolicy = async (wallet: WalletRef) => {
+  const byPolicy = async (wallet: WalletRow) => {
     const terms = await newPolicy(wallet)
     const key = await vault.openKeyByPolicy({ ...request(wallet, secret), terms })
     return { sign: (...uses: readonly KeyUse[]) => key.sign({ value: 0n, fee: 0n }, ...uses) }
   }
-  type Open = (wallet: WalletRef) => Promise<Pick<OpenKey, 'sign'>>
+  type Open = (wallet: WalletRow) => Promise<Pick<OpenKey, 'sign'>>
   const ways: readonly (readonly [string, Open, typeof messages, typeof messages])[] = [
     ['openKey', (wallet) => vault.openKey(request(wallet)), transactions, messages],
     ['signOnce', async (wallet) => signerOnce(vault, request(wallet)), transactions, messages],
@@ -545,10 +551,29 @@ describe('with full control of the API process a key', () => {
     while ((await told()).length === 0) await Bun.sleep(5)
   })
 
+  test('gets nothing for a wallet of which it says another keyring, public key, network, mode, owner, type or address', async () => {
+    const [wallet, other] = [await newWallet(), await newWallet()]
+    const { id, projectId, ...parts } = { ...other, network: 'Polygon', controlMode: 'developer', type: 'contract' }
+    const seen = (await refusals()).length
+    for (const [name, value] of Object.entries(parts)) {
+      const input = { ...rawRequest(wallet), wallet: { id: wallet.id, projectId: wallet.projectId, [name]: value } }
+      for (const method of ['openKey', 'signOnce', 'exportKeyring', 'newRecoveryCode']) {
+        const asked = method === 'signOnce' ? { ...input, uses: [use] } : input
+        expect(await refused(await openRaw(), method, asked)).toEqual([`an input of ${method} is not as it should be`])
+      }
+    }
+    expect((await refusals()).length).toBeGreaterThan(seen)
+    // Nor by a project that the wallet is not in.
+    const elsewhere = { ...wallet, projectId: randomUUID() }
+    expect(await codeOf(vault.openKey(request(elsewhere)))).toBe('internal')
+    expect(await codeOf(vault.exportKeyring(request(elsewhere)))).toBe('internal')
+    expect(await codeOf(vault.openKey(request(wallet)))).toBe('resolved')
+  })
+
   test('cannot be asked for in a way that fails for others, who share its statements', async () => {
     const wallet = await newWallet()
     const inputs = [
-      { ...rawRequest(wallet), wallet: { ...wallet, id: 'x' } },
+      { ...rawRequest(wallet), wallet: { id: 'x', projectId: wallet.projectId } },
       { ...rawRequest(wallet), actor: 'api_key:\u0000' },
       // A PIN comes as bytes, which can be erased.
       request(wallet),

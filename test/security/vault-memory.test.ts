@@ -4,12 +4,13 @@ import { expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { walletMac } from '../../src/identity/auth/row-macs.ts'
 import { connectVault } from '../../src/vault/client/remote-vault.ts'
 import { readRecoveryCode } from '../../src/vault/rooms/credentials/recovery-code.ts'
-import type { Credentials, ExportedKeyring, ImportedText, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { Credentials, ExportedKeyring, ImportedText } from '../../src/vault/rooms/vault.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
 import {
@@ -63,7 +64,7 @@ const newWallet = async (
   controlMode: 'developer' | 'user',
   credentials: Credentials,
   { network = 'Ethereum', imported }: { readonly network?: Network; readonly imported?: ImportedText } = {},
-): Promise<WalletRef> => {
+): Promise<WalletRow> => {
   const { projectId } = service.project
   const of = { projectId, ownerId: randomUUID(), network, controlMode, type: 'eoa' } as const
   const id = randomUUID()
@@ -102,7 +103,7 @@ test.skipIf(process.platform !== 'linux')(
     const [pin, newPin, wrongPin, wrongSecret] = [newText(), newText(), newText(), newText()]
     const wallet = await newWallet('user', { userPin: pin })
     const other = await newWallet('developer', { developerSecret: SECRET })
-    const sign = (of: WalletRef, credentials: Credentials) =>
+    const sign = (of: WalletRow, credentials: Credentials) =>
       codeOf(signOne(signerOnce(vault, { wallet: of, credentials, actor: ACTOR })))
     for (let times = 0; times < 5; times += 1) expect(await sign(wallet, { userPin: pin })).toBe('resolved')
     expect(await sign(wallet, { userPin: wrongPin })).toBe('INVALID_SECRET')
@@ -158,7 +159,7 @@ test.skipIf(process.platform !== 'linux')(
 const credentials = { developerSecret: SECRET }
 
 /** Makes it do all that needs the wallet's key or its seed, more than once. */
-const useAll = async (wallet: WalletRef, by: Credentials): Promise<ExportedKeyring> => {
+const useAll = async (wallet: WalletRow, by: Credentials): Promise<ExportedKeyring> => {
   const request = { wallet, credentials: by, actor: ACTOR }
   const [payload, message] = familyOf(wallet.network) === 'substrate' ? SUBSTRATE : EVM
   for (let times = 0; times < 5; times += 1) {
@@ -171,7 +172,7 @@ const useAll = async (wallet: WalletRef, by: Credentials): Promise<ExportedKeyri
 }
 
 /** It makes a policy of the wallet, and signs by it more than once. */
-const useByPolicy = async (wallet: WalletRef, by: Credentials): Promise<void> => {
+const useByPolicy = async (wallet: WalletRow, by: Credentials): Promise<void> => {
   const terms = newTerms(wallet)
   await vault.newPolicy({ wallet, credentials: { ...credentials, ...by }, actor: ACTOR, name: '', terms })
   const uses = [{ action: 'transaction_signed', details: {}, payloads: [payloadFor(wallet)] }] as const
@@ -183,7 +184,7 @@ const useByPolicy = async (wallet: WalletRef, by: Credentials): Promise<void> =>
 }
 
 /** All secrets of a wallet that was used by its credential and by a policy. */
-const secretsOf = async (wallet: WalletRef, by: Credentials, pin: string | null): Promise<NamedSecrets> => {
+const secretsOf = async (wallet: WalletRow, by: Credentials, pin: string | null): Promise<NamedSecrets> => {
   const { mnemonicPhrase } = await useAll(wallet, by)
   if (mnemonicPhrase === null) throw new Error('a wallet from a seed has a phrase')
   if (pin !== null) await useByPolicy(wallet, by)
@@ -201,7 +202,7 @@ const LATE_TO_GO = /: (?:wallet key|key for policies)$|(?:Polkadot|phrase): entr
 const ROUNDS_MAX = 100
 const REQUESTS_A_ROUND = 20
 
-const roundOfRequests = async (wallet: WalletRef): Promise<void> => {
+const roundOfRequests = async (wallet: WalletRow): Promise<void> => {
   for (let requests = 0; requests < REQUESTS_A_ROUND; requests += 1) {
     await signOne(signerOnce(vault, { wallet, credentials, actor: ACTOR }))
     await overwriteWhatWasReadLast()

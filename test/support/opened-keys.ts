@@ -6,6 +6,7 @@ import { mnemonicToSeedSync } from '@scure/bip39'
 import { secretFromSeed } from '@scure/sr25519'
 import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { RowIdentity } from '../../src/platform/sealing/envelope.ts'
 import { deriveKey } from '../../src/platform/sealing/kdf.ts'
 import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
@@ -21,7 +22,6 @@ import {
   walletKeyOf,
 } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
-import type { WalletRef } from '../../src/vault/rooms/vault.ts'
 
 export type NamedSecrets = Readonly<Record<string, Uint8Array>>
 
@@ -86,7 +86,7 @@ const bytesIn = (row: postgres.Row | undefined, column: string): Uint8Array => {
 /** The keys of the hierarchy down to a wallet's, of a keyring that one mode controls. */
 export const openedKeysOf = async (input: {
   readonly vaultVariables: Readonly<Record<string, string>>
-  readonly wallet: WalletRef
+  readonly wallet: WalletRow
   readonly secret: string
   /** Only for a user-controlled wallet. */
   readonly pin: string | null

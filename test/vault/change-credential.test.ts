@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { keyIdOf } from '../../src/platform/sealing/envelope.ts'
 import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
 import { createRootKeys } from '../../src/vault/rooms/root/root-key.ts'
 import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import {
@@ -36,21 +37,21 @@ const userWallet = (ownerId: string = randomUUID()) =>
   custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
 
 const change = (
-  wallet: WalletRef,
+  wallet: WalletRow,
   pins: { readonly oldPin?: string; readonly newPin?: string } = {},
   by?: OperatorVault,
 ) => (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
 
-const sign = (wallet: WalletRef, credentials: Credentials, by: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, credentials: Credentials, by: OperatorVault = custody.vault) =>
   withKey(by, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
 
-const guesses = async ({ ownerId }: WalletRef) => {
+const guesses = async ({ ownerId }: WalletRow) => {
   const [row] = await sql`select fails, total, lease from pin_guesses where owner_id = ${ownerId}`
   return { ...row }
 }
 const NO_GUESS = { fails: 0, total: 0, lease: null }
 
-const versionOf = async ({ ownerId }: WalletRef) => {
+const versionOf = async ({ ownerId }: WalletRow) => {
   const [row] = await sql`select version, sealed from user_keys where owner_id = ${ownerId}`
   return { version: row?.version as number, sealed: row?.sealed as Uint8Array }
 }
@@ -62,7 +63,7 @@ const acts = async (subject: string, action: string) => {
 
 describe('`audit verify` names what somebody has set back to an earlier state, with its MAC:', () => {
   // Another vault than the one that wrote the later state, which also knows by itself.
-  const troubles = async ({ ownerId }: WalletRef) =>
+  const troubles = async ({ ownerId }: WalletRow) =>
     (await other.forgedRows({ projectId })).forged.flatMap(({ id, table, trouble }) =>
       id === ownerId ? [`${table}: ${trouble}`] : [],
     )
@@ -100,7 +101,7 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
   })
 })
 
-const forged = ({ projectId, ownerId: subject }: WalletRef) => ({
+const forged = ({ projectId, ownerId: subject }: WalletRow) => ({
   code: 'internal',
   event: { kind: 'user_secret_forged', projectId, actor: ACTOR, subject },
 })
@@ -276,7 +277,7 @@ describe('changes of one PIN at once', () => {
 })
 
 describe('a change of the PIN and a rotation', () => {
-  const reseal = async (wallet: WalletRef) => {
+  const reseal = async (wallet: WalletRow) => {
     const projectKeys = createProjectKeys({
       db: custody.db,
       rootKeys: createRootKeys({ db: custody.db, rootKey: await openTestRootKey() }),
@@ -356,7 +357,7 @@ describe('a change of the developer secret', () => {
 
   const swap = (of: string, oldSecret = FIRST, newSecret = SECOND, by = mainnet.vault) =>
     by.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: 'operator' })
-  const open = (wallet: WalletRef, developerSecret: string) =>
+  const open = (wallet: WalletRow, developerSecret: string) =>
     withKey(mainnet.vault, { wallet, credentials: { developerSecret }, actor: ACTOR }, async (key) =>
       Buffer.from(await signOne(key)).toString('hex'),
     )

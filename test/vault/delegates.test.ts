@@ -7,8 +7,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashAuthorization, recoverAuthorizationAddress } from 'viem/utils'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { AppError } from '../../src/platform/errors.ts'
-import { type Credentials, type OperatorVault, openJournal, type WalletRef } from '../../src/vault/rooms/vault.ts'
+import { type Credentials, type OperatorVault, openJournal } from '../../src/vault/rooms/vault.ts'
 import { shared } from '../support/shared.ts'
 import { ACTOR, codeOf, freezing, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
 
@@ -45,7 +46,7 @@ type Signing = {
 }
 
 const sign = (
-  wallet: WalletRef,
+  wallet: WalletRow,
   { vault = custody.vault, delegate = DELEGATE, nonce = 0, credentials }: Signing = {},
 ) => vault.signAuthorization({ wallet, credentials: credentials ?? secret, actor: ACTOR, delegate, nonce })
 
@@ -141,8 +142,9 @@ describe('an authorisation', () => {
   test('is refused for a contract wallet, on a Substrate network and while frozen', async () => {
     const wallet = await newWallet()
     await change('add', wallet.projectId)
-    expect(await codeOf(sign({ ...wallet, type: 'contract' }))).toBe('invalid_input')
     const of = { projectId: wallet.projectId, ownerId: randomUUID(), controlMode: 'developer' } as const
+    const contract = await custody.wallet({ ...of, ownerId: randomUUID(), credentials: secret, type: 'contract' })
+    expect(await codeOf(sign(contract))).toBe('invalid_input')
     const polkadot = await custody.wallet({ ...of, credentials: secret, network: 'Polkadot' })
     expect(await codeOf(sign(polkadot, { delegate: ZERO }))).toBe('invalid_input')
     await freezing(custody, wallet)

@@ -4,12 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { dictionary } from '@zxcvbn-ts/language-common'
 import postgres, { type Sql } from 'postgres'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { isObviousPin } from '../../src/vault/rooms/credentials/obvious-pin.ts'
 import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
 import { createRootKeys } from '../../src/vault/rooms/root/root-key.ts'
 import { identityOf, openUserKey, sealUserKey } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
-import type { Credentials, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { Credentials } from '../../src/vault/rooms/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { longTest } from '../support/long.ts'
 import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, payloadFor, SECRET, signOne } from './support.ts'
@@ -91,11 +92,11 @@ describe('an obvious PIN', () => {
     const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
     return { ...row }
   }
-  const sign = (wallet: WalletRef, credentials: Credentials) =>
+  const sign = (wallet: WalletRow, credentials: Credentials) =>
     withKey(custody.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
 
   /** Gives an owner a PIN as an earlier version of the service did, which took every one. */
-  const giveObviousPin = async (wallet: WalletRef) => {
+  const giveObviousPin = async (wallet: WalletRow) => {
     const { ownerId } = wallet
     const of = { projectId, ownerId, version: 1 }
     const rootKeys = createRootKeys({ db: custody.db, rootKey: await openTestRootKey() })

@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { open } from '../../src/platform/sealing/envelope.ts'
 import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
@@ -17,7 +18,7 @@ import {
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/vault/rooms/sealing/hierarchy.ts'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { boundTerms } from '../../src/vault/rooms/wallets/policy-terms.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
@@ -56,7 +57,7 @@ const userWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base'
   custody.wallet({ projectId, ownerId, network, controlMode: 'user', credentials: pin })
 
 const sign = (
-  wallet: WalletRef,
+  wallet: WalletRow,
   use: { readonly credentials: Credentials; readonly terms?: PolicyTerms; readonly vault?: OperatorVault },
 ) => {
   const { credentials, terms, vault = custody.vault } = use
@@ -78,7 +79,7 @@ const make = (
   return vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
 }
 
-const guesses = async ({ ownerId }: WalletRef) => {
+const guesses = async ({ ownerId }: WalletRow) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
   return { ...row }
 }
@@ -130,8 +131,20 @@ describe('a policy lock', () => {
     await sql`update policies set wallet_id = ${evm.id} where id = ${terms.id}`
     expect(await codeOf(sign(evm, { credentials: secret, terms }))).toBe('policy_denied')
     await sql`update policies set wallet_id = ${wallet.id} where id = ${terms.id}`
-    const moved = { ...wallet, network: 'Ethereum', publicKey: evm.publicKey } as const
-    expect(await codeOf(sign(moved, { credentials: secret, terms }))).toBe('policy_denied')
+    for (const table of ['wallets', 'wallet_keys'] as const) {
+      const moved = { network: 'Base', public_key: evm.publicKey }
+      const name = table === 'wallets' ? 'id' : 'wallet_id'
+      await sql`update ${sql(table)} set ${sql(moved)} where ${sql(name)} = ${wallet.id}`
+      const code = table === 'wallets' ? 'internal' : 'policy_denied'
+      expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe(code)
+    }
+    for (const [table, name] of [
+      ['wallets', 'id'],
+      ['wallet_keys', 'wallet_id'],
+    ] as const) {
+      const back = { network: wallet.network, public_key: wallet.publicKey }
+      await sql`update ${sql(table)} set ${sql(back)} where ${sql(name)} = ${wallet.id}`
+    }
     await revoke(wallet, terms)
     expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('policy_denied')
   })

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import { privateKeyToAccount } from 'viem/accounts'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/vault/client/remote-vault.ts'
@@ -16,7 +17,7 @@ import { onlySignature } from '../../src/vault/contract/contract.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 import { serveVault } from '../../src/vault/rooms/serve-vault.ts'
-import type { OpenKey, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { OpenKey, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import {
@@ -76,7 +77,7 @@ const newWallet = (input: { readonly mode?: 'developer' | 'user'; readonly netwo
   const credentials = mode === 'developer' ? secret : pin
   return custody.wallet({ projectId, ownerId: randomUUID(), controlMode: mode, credentials, network })
 }
-const request = (wallet: WalletRef, credentials: object = secret) => ({ wallet, credentials, actor: ACTOR })
+const request = (wallet: WalletRow, credentials: object = secret) => ({ wallet, credentials, actor: ACTOR })
 
 /** As the log tells them. */
 const refusals: string[] = []

@@ -8,6 +8,7 @@ import { sql } from 'drizzle-orm'
 import type { Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { readGuesses } from '../../db/queries/custody/guesses.ts'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertProjectKey } from '../../db/queries/custody/project-keys.ts'
 import { insertProject } from '../../db/queries/projects.ts'
@@ -35,7 +36,6 @@ import {
   type OpenKey,
   type OpenPolicyKey,
   type OperatorVault,
-  type WalletRef,
 } from '../../src/vault/rooms/vault.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -70,7 +70,7 @@ export const EVM_MESSAGE: Payload = { kind: 'evm_message', message: MESSAGE }
 export const SUBSTRATE_MESSAGE: Payload = { kind: 'substrate_message', message: MESSAGE }
 
 /** What a wallet's key signs for its chain. */
-export const payloadFor = ({ publicKey }: Pick<WalletRef, 'publicKey'>): Payload =>
+export const payloadFor = ({ publicKey }: Pick<WalletRow, 'publicKey'>): Payload =>
   publicKey.length === 32 ? SUBSTRATE_PAYLOAD : EVM_PAYLOAD
 
 /** Signs one message. */
@@ -173,7 +173,7 @@ export const openTestGuesses = async (db: Db, openKey: () => Promise<RootKey> = 
 
 export type TestGuesses = Awaited<ReturnType<typeof openTestGuesses>>
 
-export type TestWallet = WalletRef & { readonly publicKey: Uint8Array }
+export type TestWallet = WalletRow & { readonly publicKey: Uint8Array }
 
 export type Custody = {
   /** With the rights of the vault's role. */
@@ -286,7 +286,7 @@ type Delegation = {
   readonly agreed: Partial<PolicyTerms>
 }
 
-export const newTerms = ({ network }: WalletRef): PolicyTerms => ({
+export const newTerms = ({ network }: WalletRow): PolicyTerms => ({
   id: randomUUID(),
   network,
   argumentRules: [{ argument: 'value', operator: 'eq', value: '0' }],
@@ -328,7 +328,7 @@ const makeWallet = async (api: Db, input: WalletInput & { readonly vault: Operat
  */
 export const whileGuessing = async <Result>(
   postgres: Sql,
-  { ownerId }: Pick<WalletRef, 'ownerId'>,
+  { ownerId }: Pick<WalletRow, 'ownerId'>,
   { begin, meanwhile }: { begin(): Promise<Result>; meanwhile(): Promise<unknown> },
 ): Promise<Result> => {
   const { promise, resolve } = Promise.withResolvers<Result>()
@@ -344,7 +344,7 @@ export const whileGuessing = async <Result>(
 type FrozenScope = 'project' | 'owner' | 'wallet' | 'network'
 
 /** Freezes a wallet in one of the scopes. @returns what ends that. */
-export const freezing = async ({ vault }: Pick<Custody, 'vault'>, wallet: WalletRef, scope: FrozenScope = 'wallet') => {
+export const freezing = async ({ vault }: Pick<Custody, 'vault'>, wallet: WalletRow, scope: FrozenScope = 'wallet') => {
   const subjects = { project: wallet.projectId, owner: wallet.ownerId, wallet: wallet.id, network: wallet.network }
   const projectId = scope === 'network' ? null : wallet.projectId
   const of = { scope, projectId, subject: subjects[scope], reason: 'test', actor: 'operator' }

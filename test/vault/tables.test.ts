@@ -7,7 +7,7 @@ import { hashRaw } from '@node-rs/argon2'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { mnemonicToAccount } from 'viem/accounts'
-import type { WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import { ACTOR, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'
@@ -101,7 +101,7 @@ const byHand = async (mode: Mode) => {
 
 const sealedKeyOf = (walletId: string) => bytesFrom(sql`select sealed from wallet_keys where wallet_id = ${walletId}`)
 
-const whereOf = ({ id, network, controlMode }: Pick<WalletRef, 'id' | 'network' | 'controlMode'>): Where => ({
+const whereOf = ({ id, network, controlMode }: Pick<WalletRow, 'id' | 'network' | 'controlMode'>): Where => ({
   ...{ keyring: wallet.keyringId, wallet: id, purpose: 'wallet key', row: id },
   bound: ['network', network, 'control_mode', controlMode, 'type', 'eoa', 'owner_id', OWNER],
 })

@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { messageSigner, signerOnce, withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
@@ -33,12 +34,12 @@ const projectId = await custody.project()
 const newWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
   custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
 
-const put = (wallet: WalletRef, credentials: Credentials = secret, vault: OperatorVault = custody.vault) =>
+const put = (wallet: WalletRow, credentials: Credentials = secret, vault: OperatorVault = custody.vault) =>
   vault.putUnderPolicies({ wallet, credentials, actor: ACTOR })
 
 const release = (ownerId: string) => custody.vault.releaseFromPolicies({ projectId, ownerId, actor: 'operator' })
 
-const sign = (wallet: WalletRef, vault: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, vault: OperatorVault = custody.vault) =>
   withKey(vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
     hexOf(await signOne(key, payloadFor(wallet))),
   )
@@ -59,13 +60,13 @@ const uses = (wallet: TestWallet, credentials: Credentials = secret): Record<str
   }
 }
 
-const stateOf = async ({ keyringId }: WalletRef) => {
+const stateOf = async ({ keyringId }: WalletRow) => {
   const [row] = await sql`select policies_only, version, sealed from owner_locks
     where keyring_id = ${keyringId} and control_mode = 'developer'`
   return { ...row }
 }
 
-const troubles = async ({ keyringId }: WalletRef) =>
+const troubles = async ({ keyringId }: WalletRow) =>
   (await custody.vault.forgedRows({ projectId })).forged
     .filter(({ id }) => id === keyringId)
     .map(({ trouble }) => trouble)

@@ -2,8 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { keyIdOf } from '../../src/platform/sealing/envelope.ts'
-import type { Credentials, OperatorVault, WalletRef } from '../../src/vault/rooms/vault.ts'
+import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
@@ -34,37 +35,37 @@ const projectId = await custody.project()
 const userWallet = (of: { readonly ownerId?: string; readonly projectId?: string; readonly network?: string } = {}) =>
   custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin, ...of })
 
-const sign = (wallet: WalletRef, credentials: Credentials, vault: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, credentials: Credentials, vault: OperatorVault = custody.vault) =>
   withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => hexOf(await signOne(key)))
 
-const newCode = async (wallet: WalletRef, credentials: Credentials = pin, vault = custody.vault) =>
+const newCode = async (wallet: WalletRow, credentials: Credentials = pin, vault = custody.vault) =>
   textOf((await vault.newRecoveryCode({ wallet, credentials, actor: ACTOR })).recoveryCode)
 
 const newPasskeySecret = () => randomBytes(32).toString('base64url')
 
-const addPasskey = async (wallet: WalletRef, passkeyId: string, credentials: Credentials = pin) => {
+const addPasskey = async (wallet: WalletRow, passkeyId: string, credentials: Credentials = pin) => {
   const passkeySecret = newPasskeySecret()
   await custody.vault.addPasskeySecret({ wallet, passkeyId, passkeySecret, credentials, actor: ACTOR })
   return passkeySecret
 }
 
-const removeCode = (wallet: WalletRef, credentials: Credentials) =>
+const removeCode = (wallet: WalletRow, credentials: Credentials) =>
   custody.vault.removeUserSecret({ wallet, kind: 'recovery_code', passkeyId: '', credentials, actor: ACTOR })
-const removePasskey = (wallet: WalletRef, passkeyId: string, credentials: Credentials) =>
+const removePasskey = (wallet: WalletRow, passkeyId: string, credentials: Credentials) =>
   custody.vault.removeUserSecret({ wallet, kind: 'passkey', passkeyId, credentials, actor: ACTOR })
 
-const secretsOf = async ({ ownerId }: WalletRef) => {
+const secretsOf = async ({ ownerId }: WalletRow) => {
   const rows = await custody.vault.userSecrets({ projectId, ownerId })
   return rows.map(({ kind, passkeyId }) => (passkeyId === '' ? kind : `${kind} ${passkeyId}`))
 }
 
-const acts = async ({ ownerId }: WalletRef, ...actions: readonly string[]) => {
+const acts = async ({ ownerId }: WalletRow, ...actions: readonly string[]) => {
   const rows = await sql`select action, details from audit where subject = ${ownerId} and action = any(${[...actions]})
     order by id`
   return rows.map((row) => ({ ...row }))
 }
 
-const guesses = async ({ ownerId }: WalletRef) => {
+const guesses = async ({ ownerId }: WalletRow) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
   return { ...row }
 }
@@ -74,7 +75,7 @@ const forged = async (of: string = projectId) =>
     .filter(({ table }) => table === 'user_key_locks')
     .map(({ id, trouble }) => `${id}: ${trouble}`)
 
-const lockOut = async (wallet: WalletRef) => {
+const lockOut = async (wallet: WalletRow) => {
   for (let tries = 0; tries < 5; tries += 1) await codeOf(sign(wallet, { userPin: WRONG }))
   expect(await codeOf(sign(wallet, pin))).toBe(LOCKED)
 }
@@ -403,15 +404,15 @@ describe('who owns the database', () => {
   const twoOwners = async () => {
     const [mine, theirs] = [await userWallet(), await userWallet()]
     const [ofMine, ofTheirs] = [await newCode(mine), await newCode(theirs)]
-    const sealedOf = async ({ ownerId }: WalletRef) => {
+    const sealedOf = async ({ ownerId }: WalletRow) => {
       const [row] = await sql`select sealed, version from user_key_locks where owner_id = ${ownerId}`
       return { sealed: row?.sealed as Uint8Array, version: row?.version as number }
     }
-    const write = async ({ ownerId }: WalletRef, change: Record<string, unknown>) =>
+    const write = async ({ ownerId }: WalletRow, change: Record<string, unknown>) =>
       sql`update user_key_locks set ${sql(change as never)} where owner_id = ${ownerId} and kind = 'recovery_code'`
     return { mine, theirs, ofMine, ofTheirs, sealedOf, write }
   }
-  const event = (wallet: WalletRef) => acts(wallet, 'user_secret_forged')
+  const event = (wallet: WalletRow) => acts(wallet, 'user_secret_forged')
 
   test("who swaps two owners' rows opens neither wallet, and `audit verify` names both until they are back", async () => {
     const { mine, theirs, ofMine, ofTheirs, sealedOf, write } = await twoOwners()
@@ -424,7 +425,7 @@ describe('who owns the database', () => {
       }
       expect((await event(wallet)).length).toBe(1)
     }
-    const trouble = (wallet: WalletRef) => `${wallet.ownerId} recovery_code: it is not as it was made`
+    const trouble = (wallet: WalletRow) => `${wallet.ownerId} recovery_code: it is not as it was made`
     expect((await forged()).sort()).toEqual([trouble(mine), trouble(theirs)].sort())
     await write(mine, a)
     await write(theirs, b)

@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
+import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { Network } from '../../db/words.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { addressOf } from '../../src/vault/rooms/keys/addresses.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
-import { type Credentials, KeyClosed, type OperatorVault, type WalletRef } from '../../src/vault/rooms/vault.ts'
+import { type Credentials, KeyClosed, type OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import {
@@ -41,14 +42,14 @@ const developerWallet = (of = projectId) =>
 const userWallet = (userPin = PIN, of = projectId) =>
   custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
 
-const sign = (wallet: WalletRef, credentials: Credentials, vault: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, credentials: Credentials, vault: OperatorVault = custody.vault) =>
   withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
 
 /** The address that a public key has on a network. */
 const addressOn = (network: Network, publicKey: Uint8Array) =>
   addressOf({ chain: chainOf(network), type: 'eoa', publicKey })
 
-const guesses = async (wallet: WalletRef) => {
+const guesses = async (wallet: WalletRow) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
   return { ...row }
 }
@@ -116,13 +117,35 @@ describe('a key', () => {
     await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('A row of this wallet was changed')
   })
 
-  test.each(['projectId', 'keyringId'] as const)(
-    'does not open if the wallet is given with another %s',
-    async (field) => {
-      const [wallet, other] = [await developerWallet(), await developerWallet(await custody.project())]
-      expect(await codeOf(sign({ ...wallet, [field]: other[field] }, secret))).toMatch(/^(internal|INVALID_SECRET)$/)
-    },
-  )
+  test('does not open for another project', async () => {
+    const [wallet, other] = [await developerWallet(), await developerWallet(await custody.project())]
+    await expect(sign({ ...wallet, projectId: other.projectId }, secret)).rejects.toMatchObject({
+      code: 'internal',
+      event: { kind: 'wallet_forged', projectId: other.projectId, subject: wallet.id },
+    })
+  })
+
+  test.each([
+    ['keyring_id', 'keyringId'],
+    ['owner_id', 'ownerId'],
+    ['public_key', 'publicKey'],
+    ['network', 'network'],
+    ['control_mode', 'controlMode'],
+  ] as const)('does not open if the rows of its key have another %s than its own row', async (column, field) => {
+    const wallet = await developerWallet()
+    const other = await custody.wallet({
+      ...{ projectId, ownerId: randomUUID(), network: 'Polygon', controlMode: 'user', credentials: pin },
+    })
+    const table = column === 'owner_id' ? 'keyrings' : 'wallet_keys'
+    const key = column === 'owner_id' ? { id: wallet.keyringId } : { wallet_id: wallet.id }
+    const [[name, id]] = Object.entries(key) as [[string, string]]
+    const value = column === 'owner_id' ? randomUUID() : other[field]
+    await sql`update ${sql(table)} set ${sql({ [column]: value })} where ${sql(name)} = ${id}`
+    expect(await codeOf(sign(wallet, secret))).toBe('internal')
+    // The same in its own row: what seals the key has the true one.
+    await sql`update wallets set ${sql({ [column]: value })} where id = ${wallet.id}`
+    expect(await codeOf(sign(wallet, secret))).toBe('internal')
+  })
 })
 
 describe('what a key was opened for', () => {
@@ -151,7 +174,7 @@ describe('what a key was opened for', () => {
 
 test('messages that are signed at the same moment are each signed with their own key, and one refusal stops no other', async () => {
   const wallets = await Promise.all(Array.from({ length: 12 }, () => developerWallet()))
-  const isSignedBy = async (wallet: WalletRef, credentials: Credentials = secret) => {
+  const isSignedBy = async (wallet: WalletRow, credentials: Credentials = secret) => {
     const signer = messageSigner(custody.vault, { wallet, credentials, actor: ACTOR })
     const signature = await signOne(signer, EVM_MESSAGE)
     const digest = bytesToSign('evm', EVM_MESSAGE)
@@ -159,7 +182,7 @@ test('messages that are signed at the same moment are each signed with their own
   }
   const [first, second] = wallets
   if (first === undefined || second === undefined) throw new Error('no wallets')
-  const mixed = { ...first, keyringId: second.keyringId }
+  const mixed = { ...first, projectId: randomUUID() }
   const refused = Promise.all([codeOf(isSignedBy(mixed)), codeOf(isSignedBy(second, { developerSecret: 'wrong' }))])
   const signed = await Promise.all([...wallets, first].map((wallet) => isSignedBy(wallet)))
   expect(signed).toEqual(Array.from({ length: 13 }, () => true))
@@ -260,7 +283,7 @@ describe('rows that were swapped in the database do not open', () => {
        where t.${key} in ('${one}', '${other}') and o.${key} in ('${one}', '${other}') and t.${key} <> o.${key}`,
     )
   }
-  const lockOf = async (wallet: WalletRef) => {
+  const lockOf = async (wallet: WalletRow) => {
     const [row] = await sql`select id from owner_locks where keyring_id = ${wallet.keyringId}`
     return String(row?.id)
   }
@@ -344,7 +367,7 @@ describe('rows that were swapped in the database do not open', () => {
 })
 
 describe('a wallet whose row has another', () => {
-  const forged = ({ id: subject }: WalletRef) => ({
+  const forged = ({ id: subject }: WalletRow) => ({
     code: 'internal',
     event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject },
   })

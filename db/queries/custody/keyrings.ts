@@ -23,77 +23,8 @@ export type OwnerLockRow = Pick<
   'id' | 'controlMode' | 'sealed' | 'policiesOnly' | 'version'
 >
 
-/** Everything that opens a wallet's private key: the sealed key, the lock of the wallet's mode, and both credentials' keys. */
-export type WalletKeyRow = {
-  readonly walletId: string
-  readonly sealed: Uint8Array
-  readonly lock: OwnerLockRow
-  readonly developerKey: DeveloperKeyRow | null
-  readonly userKey: UserKeyRow | null
-  readonly freezeMacs: Uint8Array | null
-}
-
 const developerKeyColumns = { sealed: developerKeys.sealed, version: developerKeys.version }
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
-
-/** A project's developer key, as columns of a row. */
-export type DeveloperKeyColumns = {
-  readonly developerSealed: Uint8Array | null
-  readonly developerVersion: number | null
-}
-
-type WalletKeyColumns = Pick<WalletKeyRow, 'walletId' | 'sealed' | 'freezeMacs'> &
-  DeveloperKeyColumns & {
-    readonly lockId: string
-    readonly lockSealed: Uint8Array
-    readonly controlMode: ControlMode
-    readonly policiesOnly: boolean
-    readonly lockVersion: number
-    readonly userSalt: Uint8Array | null
-    readonly userSealed: Uint8Array | null
-    readonly userVersion: number | null
-  }
-
-export const developerKeyOf = ({ developerSealed: sealed, developerVersion: version }: DeveloperKeyColumns) =>
-  sealed === null || version === null ? null : { sealed, version }
-
-const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
-  row.userSalt === null || row.userSealed === null || row.userVersion === null
-    ? null
-    : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
-
-const lockOf = (row: WalletKeyColumns): OwnerLockRow => ({
-  id: row.lockId,
-  sealed: row.lockSealed,
-  controlMode: row.controlMode,
-  policiesOnly: row.policiesOnly,
-  version: row.lockVersion,
-})
-
-/** All that a signature needs, for many wallets at once; a prepared statement. */
-export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
-  const rows = await db.prepared<WalletKeyColumns>`
-    select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
-      l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
-      d.sealed as "developerSealed", d.version as "developerVersion", u.salt as "userSalt", u.sealed as "userSealed",
-      u.version as "userVersion",
-      (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
-        where f.id in ('00000000-0000-0000-0000-000000000000', w.project_id)) as "freezeMacs"
-    from public.wallet_keys k
-    join public.wallets w on w.id = k.wallet_id
-    join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
-    left join public.developer_keys d on d.project_id = w.project_id
-    left join public.user_keys u on u.project_id = w.project_id and u.owner_id = w.owner_id
-    where k.wallet_id = any(${[...ids]}::uuid[])`
-  return rows.map((row) => ({
-    walletId: row.walletId,
-    sealed: row.sealed,
-    lock: lockOf(row),
-    developerKey: developerKeyOf(row),
-    userKey: userKeyOf(row),
-    freezeMacs: row.freezeMacs,
-  }))
-}
 
 type OwnerSeedRow = Pick<typeof keyrings.$inferSelect, 'id' | 'sealed' | 'imported' | 'createdAt'>
 
@@ -188,88 +119,99 @@ export const readOwner = async (
   return { freezeMacs, projectKeyVersion, developerKey, userKey, seed, locks, made }
 }
 
-/** Everything that opens a wallet's keyring and the wallet's own key: the sealed seed, all locks, and both credentials' keys. */
-export type KeyringRow = {
-  readonly freezeMacs: Uint8Array | null
-  readonly kind: KeyringKind
-  readonly sealed: Uint8Array
+/** A wallet, as both its row in `wallets` and the rows of its key say. */
+export type WalletRow = Pick<
+  typeof wallets.$inferSelect,
+  'id' | 'projectId' | 'ownerId' | 'network' | 'keyringId' | 'controlMode' | 'type' | 'publicKey' | 'address'
+>
+
+/** Everything that opens a wallet's key and its keyring: the sealed key and seed, all locks, and both credentials' keys. */
+export type WalletKeyRow = {
+  /** null if `wallets` has no such row, or another one. */
+  readonly wallet: WalletRow | null
+  /** The wallet's sealed key. */
   readonly walletKey: Uint8Array
+  readonly kind: KeyringKind
+  /** The sealed seed. */
+  readonly sealed: Uint8Array
   readonly locks: Locks<OwnerLockRow>
   /** The control modes of the locks. */
   readonly controlModes: readonly ControlMode[]
   readonly developerKey: DeveloperKeyRow | null
   readonly userKey: UserKeyRow | null
+  readonly freezeMacs: Uint8Array | null
 }
 
-/** The keyring of a wallet. */
-export const readKeyring = async (
-  db: Queryable,
-  wallet: Pick<typeof wallets.$inferSelect, 'id' | 'projectId' | 'ownerId' | 'network' | 'keyringId'>,
-): Promise<KeyringRow | null> => {
-  const { id: walletId, projectId, ownerId, keyringId } = wallet
-  const rows = await db
-    .select({
-      freezeMacs: freezeMacsOf(projectId),
-      kind: keyrings.kind,
-      sealed: keyrings.sealed,
-      walletKey: walletKeys.sealed,
-      lock: {
-        id: ownerLocks.id,
-        controlMode: ownerLocks.controlMode,
-        sealed: ownerLocks.sealed,
-        policiesOnly: ownerLocks.policiesOnly,
-        version: ownerLocks.version,
-      },
-      developerKey: developerKeyColumns,
-      userKey: userKeyColumns,
-    })
-    .from(keyrings)
-    .innerJoin(walletKeys, eq(walletKeys.walletId, walletId))
-    .innerJoin(ownerLocks, eq(ownerLocks.keyringId, keyrings.id))
-    .leftJoin(developerKeys, eq(developerKeys.projectId, keyrings.projectId))
-    .leftJoin(userKeys, and(eq(userKeys.projectId, keyrings.projectId), eq(userKeys.ownerId, keyrings.ownerId)))
-    .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
-  const [row] = rows
-  if (row === undefined) return null
-  const locks = rows.map(({ lock }) => lock)
-  const lockOf = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
-  const controlModes = locks.map(({ controlMode }) => controlMode)
-  return { ...row, locks: { developer: lockOf('developer'), user: lockOf('user') }, controlModes }
-}
+type WalletKeyColumns = Pick<WalletKeyRow, 'walletKey' | 'kind' | 'sealed' | 'freezeMacs'> &
+  Omit<WalletRow, 'type' | 'address'> & { readonly [Name in 'type' | 'address']: WalletRow[Name] | null } & {
+    readonly lockId: string
+    readonly lockSealed: Uint8Array
+    readonly lockMode: ControlMode
+    readonly policiesOnly: boolean
+    readonly lockVersion: number
+    readonly developerSealed: Uint8Array | null
+    readonly developerVersion: number | null
+    readonly userSalt: Uint8Array | null
+    readonly userSealed: Uint8Array | null
+    readonly userVersion: number | null
+  }
 
-type AskedWallet = Parameters<typeof readKeyring>[1]
+const developerKeyOf = ({ developerSealed: sealed, developerVersion: version }: WalletKeyColumns) =>
+  sealed === null || version === null ? null : { sealed, version }
 
-type KeyringColumns = WalletKeyColumns & Pick<KeyringRow, 'kind' | 'walletKey'> & { readonly place: number }
+const userKeyOf = ({ userSalt: salt, userSealed: sealed, userVersion: version }: WalletKeyColumns) =>
+  salt === null || sealed === null || version === null ? null : { salt, sealed, version }
 
-/** The keyrings of many wallets, in the order of the wallets; a prepared statement. */
-export const readKeyrings = async (db: Db, asked: readonly AskedWallet[]): Promise<readonly (KeyringRow | null)[]> => {
-  const of = (member: keyof AskedWallet) => asked.map((wallet) => wallet[member])
-  const rows = await db.prepared<KeyringColumns>`
-    select a.place::int, k.kind, k.sealed, wk.sealed as "walletKey", l.id as "lockId", l.sealed as "lockSealed",
-      l.control_mode as "controlMode", l.policies_only as "policiesOnly", l.version as "lockVersion",
-      d.sealed as "developerSealed", d.version as "developerVersion", u.salt as "userSalt", u.sealed as "userSealed",
-      u.version as "userVersion",
+const lockOf = (row: WalletKeyColumns): OwnerLockRow => ({
+  id: row.lockId,
+  sealed: row.lockSealed,
+  controlMode: row.lockMode,
+  policiesOnly: row.policiesOnly,
+  version: row.lockVersion,
+})
+
+/**
+ * All that signatures of many wallets need, by the wallet's id. A signature waits for it, so it is a prepared statement, shorter than
+ * `PREPARED_LENGTH_MAX`.
+ */
+export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, WalletKeyRow>> => {
+  const rows = await db.prepared<WalletKeyColumns>`
+    select k.wallet_id id, g.project_id "projectId", g.owner_id "ownerId", k.network, k.keyring_id "keyringId",
+      k.control_mode "controlMode", k.public_key "publicKey", w.type, w.address, k.sealed "walletKey", g.kind, g.sealed,
+      l.id "lockId", l.sealed "lockSealed", l.control_mode "lockMode", l.policies_only "policiesOnly",
+      l.version "lockVersion", d.sealed "developerSealed", d.version "developerVersion", u.salt "userSalt",
+      u.sealed "userSealed", u.version "userVersion",
       (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
-        where f.id in ('00000000-0000-0000-0000-000000000000', a.project_id)) as "freezeMacs"
-    from unnest(${of('id')}::uuid[], ${of('projectId')}::uuid[], ${of('ownerId')}::text[], ${of('network')}::text[],
-      ${of('keyringId')}::uuid[]) with ordinality as a(wallet_id, project_id, owner_id, network, keyring_id, place)
-    join public.keyrings k on k.id = a.keyring_id and k.project_id = a.project_id and k.owner_id = a.owner_id
-    join public.wallet_keys wk on wk.wallet_id = a.wallet_id
-    join public.owner_locks l on l.keyring_id = k.id
-    left join public.developer_keys d on d.project_id = k.project_id
-    left join public.user_keys u on u.project_id = k.project_id and u.owner_id = k.owner_id`
-  const byPlace = Map.groupBy(rows, ({ place }) => place)
-  return asked.map((_, index) => {
-    const own = byPlace.get(index + 1) ?? []
+        where f.id in ('00000000-0000-0000-0000-000000000000', g.project_id)) "freezeMacs"
+    from public.wallet_keys k join public.keyrings g on g.id = k.keyring_id
+    join public.owner_locks l on l.keyring_id = g.id
+    left join public.wallets w on (w.id, w.keyring_id, w.network, w.control_mode, w.public_key, w.project_id, w.owner_id)
+      = (k.wallet_id, k.keyring_id, k.network, k.control_mode, k.public_key, g.project_id, g.owner_id)
+    left join public.developer_keys d on d.project_id = g.project_id
+    left join public.user_keys u on u.project_id = g.project_id and u.owner_id = g.owner_id
+    where k.wallet_id = any(${[...ids]}::uuid[])`
+  const found = new Map<string, WalletKeyRow>()
+  for (const [id, own] of Map.groupBy(rows, (row) => row.id)) {
     const [row] = own
-    if (row === undefined) return null
+    if (row === undefined) continue
+    const { projectId, ownerId, network, keyringId, controlMode, publicKey, type, address } = row
+    const { walletKey, kind, sealed, freezeMacs } = row
+    const wallet = { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
     const locks = own.map(lockOf)
-    const of = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
-    const { freezeMacs, kind, sealed, walletKey } = row
-    const controlModes = locks.map(({ controlMode }) => controlMode)
-    const opening = { freezeMacs, kind, sealed, walletKey, developerKey: developerKeyOf(row), userKey: userKeyOf(row) }
-    return { ...opening, locks: { developer: of('developer'), user: of('user') }, controlModes }
-  })
+    const ofMode = (mode: ControlMode) => locks.find(({ controlMode }) => controlMode === mode) ?? null
+    found.set(id, {
+      wallet: type === null || address === null ? null : { ...wallet, type, address },
+      walletKey,
+      kind,
+      sealed,
+      locks: { developer: ofMode('developer'), user: ofMode('user') },
+      controlModes: locks.map(({ controlMode }) => controlMode),
+      developerKey: developerKeyOf(row),
+      userKey: userKeyOf(row),
+      freezeMacs,
+    })
+  }
+  return found
 }
 
 export type NewKeyringRow = typeof keyrings.$inferInsert

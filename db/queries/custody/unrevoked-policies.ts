@@ -7,7 +7,6 @@ import { editedInstantIn, uint256In } from '../../columns.ts'
 import { policies, wallets } from '../../schema.ts'
 import type { ControlMode, Network } from '../../words.ts'
 import { type Page, type Reach, within } from '../wallets.ts'
-import { type DeveloperKeyColumns, developerKeyOf, type WalletKeyRow } from './keyrings.ts'
 import { isUnrevoked, type LockedPolicy, type PolicyRow, type PolicyTerms, policyColumns } from './policies.ts'
 
 /** A policy of any project, revoked or not. */
@@ -98,12 +97,6 @@ type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTo
   readonly sealed: Uint8Array | null
 }
 
-/** What a policy's lock opens besides: the wallet's key, and what the developer's secret opens. */
-export type DelegatedKeyRow = Pick<WalletKeyRow, 'sealed' | 'developerKey' | 'freezeMacs'>
-
-type DelegatedKeyColumns = Pick<WalletKeyRow, 'freezeMacs'> &
-  DeveloperKeyColumns & { readonly walletKey: Uint8Array | null }
-
 type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
   readonly policy: UnrevokedPolicy
   /** null if somebody deleted it. */
@@ -129,40 +122,21 @@ const openableOf = (row: UnrevokedRow): OpenablePolicy => {
 
 type OfWallet = { readonly walletId: string; readonly limit: number }
 
-/**
- * A wallet's policies with their locks, oldest first; those that need approval come last. And what the locks need to open its key;
- * null without a policy. One prepared statement, because a signature waits for it.
- */
-export const openablePolicies = async (
-  db: Db,
-  { walletId, limit }: OfWallet,
-): Promise<{ readonly policies: readonly OpenablePolicy[]; readonly key: DelegatedKeyRow | null }> => {
-  const rows = await db.prepared<UnrevokedRow & DelegatedKeyColumns>`
-    with opened as materialized (
-      select k.sealed as "walletKey", d.sealed as "developerSealed", d.version as "developerVersion",
-        (select string_agg(f.mac, ''::bytea order by f.id) from public.freeze_lists f
-        where f.id in ('00000000-0000-0000-0000-000000000000', w.project_id)) as "freezeMacs"
-      from public.wallets w join public.wallet_keys k on k.wallet_id = w.id
-      left join public.developer_keys d on d.project_id = w.project_id where w.id = ${walletId})
+/** A wallet's policies with their locks, oldest first; those that need approval come last. A prepared statement. */
+export const openablePolicies = async (db: Db, { walletId, limit }: OfWallet): Promise<readonly OpenablePolicy[]> => {
+  const rows = await db.prepared<UnrevokedRow>`
     select p.id, p.network, p.argument_rules "argumentRules", p.expires_at::text "expiresAt",
       p.max_total_value "maxTotalValue", p.max_uses "maxUses", p.max_total_fee "maxTotalFee",
       p.token_limits "tokenLimits", p.rolling_limits "rollingLimits", p.require_approval "requireApproval",
       p.uses, p.spent_value "spentValue", p.limit_counts "limitCounts", p.spent_fee "spentFee", p.mac,
-      coalesce(p.expires_at <= now(), false) "isExpired", now() "readAt", l.id "lockId", l.sealed, opened.*
-    from public.policies p left join public.policy_locks l on l.policy_id = p.id left join opened on true
+      coalesce(p.expires_at <= now(), false) "isExpired", now() "readAt", l.id "lockId", l.sealed
+    from public.policies p left join public.policy_locks l on l.policy_id = p.id
     where p.wallet_id = ${walletId} and p.revoked_at is null
     order by p.require_approval is not null, p.created_at, p.id
     limit ${limit}`
-  const read = rows.map(({ walletKey, developerSealed, developerVersion, freezeMacs, ...row }) => ({
-    policy: openableOf(row),
-    key:
-      walletKey === null
-        ? null
-        : { sealed: walletKey, developerKey: developerKeyOf({ developerSealed, developerVersion }), freezeMacs },
-  }))
-  return { policies: read.map(({ policy }) => policy), key: read[0]?.key ?? null }
+  return rows.map(openableOf)
 }
 
 /** The same without what opens or charges them. */
 export const unrevokedPolicies = async (db: Db, input: OfWallet): Promise<readonly UnrevokedPolicy[]> =>
-  (await openablePolicies(db, input)).policies.map(({ policy }) => policy)
+  (await openablePolicies(db, input)).map(({ policy }) => policy)

@@ -1,7 +1,7 @@
 // What the fields of messages are made of, and the fields that many methods have.
 
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
-import { CONTROL_MODES, FREEZE_SCOPES, WALLET_TYPES } from '../../../db/words.ts'
+import { FREEZE_SCOPES } from '../../../db/words.ts'
 import { Secret } from './method.ts'
 
 const closed = { additionalProperties: false } as const
@@ -56,17 +56,8 @@ export const credentials = Fields({
   userSecret: Maybe(Secret),
 })
 
-export const wallet = Fields({
-  id: Id,
-  projectId: Id,
-  ownerId: Text,
-  network: Text,
-  keyringId: Id,
-  controlMode: OneOf(CONTROL_MODES),
-  type: OneOf(WALLET_TYPES),
-  publicKey: Bytes,
-  address: Text,
-})
+/** A wallet crosses as its id, with the project for which the caller asks. The vault reads everything else itself. */
+export const wallet = Fields({ id: Id, projectId: Id })
 
 export const keyRequest = { wallet, credentials, actor: Text }
 

@@ -2,12 +2,7 @@
 
 import type { Db } from '../../../db/client.ts'
 import { type AuditRow, auditJson } from '../../../db/queries/custody/audit.ts'
-import {
-  type KeyringRow,
-  readKeyrings,
-  readWalletKeys,
-  type WalletKeyRow,
-} from '../../../db/queries/custody/keyrings.ts'
+import { readWalletKeys, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { Environment, Network } from '../../../db/words.ts'
 import { type Audit, createCustodyAudit } from '../../platform/audit/audit.ts'
 import { createBoundedMap } from '../../platform/bounded-map.ts'
@@ -67,13 +62,9 @@ export type CustodyCtx = {
   readonly secretLimit: SecretLimit
   /** All uses of argon2 wait here, and phrases that are stretched (keys/derive.ts). */
   readonly argon2: Queue
-  /** A wallet's sealed key and what opens it. Requests of the same moment share one query. */
+  /** The rows that open a wallet's key. Requests of the same moment share one query. */
   readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>
-  /** A wallet's keyring and what opens it, likewise. */
-  readonly readKeyringOf: (wallet: KeyringOwner) => Promise<KeyringRow | null>
 }
-
-type KeyringOwner = Parameters<typeof readKeyrings>[1][number]
 
 export type CustodySettings = {
   readonly db: Db
@@ -98,14 +89,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
     sizeMax: READ_TOGETHER_MAX,
-    run: async (ids: readonly string[]) => new Map((await readWalletKeys(db, ids)).map((row) => [row.walletId, row])),
-  })
-  const readKeyringsTogether = createBatcher({
-    sizeMax: READ_TOGETHER_MAX,
-    run: async (wallets: readonly KeyringOwner[]) => {
-      const rows = await readKeyrings(db, wallets)
-      return new Map(wallets.map((wallet, index) => [wallet, rows[index] ?? null]))
-    },
+    run: (ids: readonly string[]) => readWalletKeys(db, ids),
   })
   const projectKeys = createProjectKeys({ db, rootKeys })
   const guesses = createGuesses({ db, projectKeys, journal, now: settings.now })
@@ -137,6 +121,5 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),
     argon2,
     readWalletKey: async (walletId) => (await readTogether(walletId)).get(walletId) ?? null,
-    readKeyringOf: async (wallet) => (await readKeyringsTogether(wallet)).get(wallet) ?? null,
   }
 }

@@ -89,23 +89,17 @@ const refusingClosed = async <Result>(signing: Promise<Result>): Promise<Result>
   }
 }
 
-/** The public key outlives the request, and its bytes do not. */
-const kept = <Request extends { readonly wallet: { readonly publicKey: Uint8Array } }>(request: Request): Request => ({
-  ...request,
-  wallet: { ...request.wallet, publicKey: new Uint8Array(request.wallet.publicKey) },
-})
-
 const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): readonly Served[] => [
   serve(keys.openKey, async (request, { connection }) => {
-    const opening = async () => ({ by: 'credential', key: await vault.openKey(kept(request)) }) as const
+    const opening = async () => ({ by: 'credential', key: await vault.openKey(request) }) as const
     return (await open.open(connection, opening)).handle
   }),
   serve(keys.openKeyByPolicy, async (request, { connection }) => {
-    const opening = async () => ({ by: 'policy', key: await vault.openKeyByPolicy(kept(request)) }) as const
+    const opening = async () => ({ by: 'policy', key: await vault.openKeyByPolicy(request) }) as const
     return (await open.open(connection, opening)).handle
   }),
   serve(keys.openPolicies, async (request, { connection }) => {
-    const opening = async () => ({ by: 'policies', key: await vault.openPolicies(kept(request)) }) as const
+    const opening = async () => ({ by: 'policies', key: await vault.openPolicies(request) }) as const
     const { handle, opened } = await open.open(connection, opening)
     return { handle, policies: opened.key.policies }
   }),

@@ -58,12 +58,7 @@ export type { Progress } from './rotation/rotate-root.ts'
 export type { Approval } from './wallets/approved.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { OpenPolicies, OpenPolicyKey } from './wallets/policy-key.ts'
-export {
-  KeyClosed,
-  type KeyUse,
-  type OpenKey,
-  type WalletRef,
-} from './wallets/wallet-key.ts'
+export { KeyClosed, type KeyUse, type OpenKey } from './wallets/wallet-key.ts'
 
 type VaultStatus = {
   /** The present root key, and perhaps the next one. */

@@ -18,14 +18,14 @@ import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
 import { requireCredentials } from '../../contract/required-credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
-import type { WalletRef } from '../wallets/wallet-key.ts'
+import { readWallet, type WalletName } from '../wallets/read-wallet.ts'
 import { checkSecret, checkUser, notActivated, sealUnderPin } from './credential-keys.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
 import { rewrap } from './rewrap.ts'
 
 type PinChange = {
-  readonly wallet: WalletRef
+  readonly wallet: WalletName
   readonly oldPin?: SecretText | undefined
   /** Instead of the old PIN. */
   readonly userSecret?: SecretText | undefined
@@ -44,13 +44,14 @@ const byOf = (lock: UserKeyLockOf | null): Readonly<Record<string, string>> => {
 /** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
 export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<void> => {
   using keys = new HeldKeys()
-  const { wallet, oldPin: userPin, userSecret, newPin, actor, from } = input
+  const { oldPin: userPin, userSecret, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
   const proof = requireCredentials({ modes: ['user'], credentials: { userPin, userSecret, from } })
+  const { wallet, row: read } = await readWallet(ctx, input)
   const { projectId, ownerId } = wallet
-  const row = await readUserKey(ctx.db, wallet)
+  const row = read.userKey
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
-  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: read.freezeMacs })
   const of = { projectId, ownerId }
   // An earlier row may be there, and the new one must be newer than all.
   const version = Math.max(row.version, ctx.journal.floorOf('user_keys', [projectId, ownerId])) + 1

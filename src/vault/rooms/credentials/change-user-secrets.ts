@@ -5,7 +5,6 @@
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'
-import { readUserKey } from '../../../../db/queries/custody/locks.ts'
 import {
   countPasskeyLocks,
   holdUserKey,
@@ -21,7 +20,7 @@ import { requireCredentials } from '../../contract/required-credentials.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { identityOf, sealUserKeyLock } from '../sealing/hierarchy.ts'
-import type { KeyRequest } from '../wallets/wallet-key.ts'
+import { type KeyRequest, type ReadRequest, readWallet } from '../wallets/read-wallet.ts'
 import { PASSKEYS_MAX, userLockFloor } from './check-user-secret.ts'
 import { checkUser } from './credential-keys.ts'
 import { RECOVERY_BYTES, recoveryCodeOf } from './recovery-code.ts'
@@ -29,13 +28,12 @@ import { rewrap } from './rewrap.ts'
 import { readPasskeySecret } from './user-secret.ts'
 
 /** Checks the credential of a wallet's owner. @returns the user key, which the caller zeroes, and the lock that was opened. */
-const openUserKeyOf = async (ctx: CustodyCtx, { wallet, credentials, actor }: KeyRequest) => {
+const openUserKey = async (ctx: CustodyCtx, { wallet, row, credentials, actor }: ReadRequest) => {
   const proof = requireCredentials({ modes: ['user'], credentials })
-  const row = await readUserKey(ctx.db, wallet)
-  if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
+  if (row.userKey === null) throw new Error('a user-controlled wallet has an owner without a user key')
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const { projectId, ownerId } = wallet
-  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row })
+  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row: row.userKey })
   if (opened === null) throw new Error('a credential of the user was required')
   return opened
 }
@@ -65,9 +63,11 @@ const addLock = async (
   }: KeyRequest & { readonly kind: UserSecretKind; readonly passkeyId: string; readonly secret: Uint8Array },
 ): Promise<void> => {
   using keys = new HeldKeys()
-  const { wallet, actor } = request
+  const { actor } = request
+  const read = await readWallet(ctx, request)
+  const { wallet } = read
   const { projectId, ownerId } = wallet
-  const userKey = keys.hold((await openUserKeyOf(ctx, request)).userKey)
+  const userKey = keys.hold((await openUserKey(ctx, { ...request, ...read })).userKey)
   const of = { projectId, ownerId, kind, passkeyId }
   const versionAtLeast = userLockFloor(ctx, of)
   const found = await readUserKeyLock(ctx.db, of)
@@ -126,9 +126,11 @@ type Removal = KeyRequest & { readonly kind: UserSecretKind; readonly passkeyId:
 /** Takes a secret back, as `Vault.removeUserSecret` says. */
 export const removeUserSecret = async (ctx: CustodyCtx, request: Removal): Promise<void> => {
   using keys = new HeldKeys()
-  const { wallet, actor, kind, passkeyId } = request
+  const { actor, kind, passkeyId } = request
+  const read = await readWallet(ctx, request)
+  const { wallet } = read
   const { projectId, ownerId } = wallet
-  const { userKey, lock } = await openUserKeyOf(ctx, request)
+  const { userKey, lock } = await openUserKey(ctx, { ...request, ...read })
   keys.hold(userKey)
   const of = { projectId, ownerId, kind, passkeyId }
   if (lock?.kind === kind && lock.passkeyId === passkeyId) {

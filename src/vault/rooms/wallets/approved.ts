@@ -11,7 +11,7 @@ import { CLOCKS_APART_MAX_MS } from '../../client/clocks.ts'
 import { approvalChallenge, requestHashOf } from '../../language/approval.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { createApprovedReader } from './approved-request.ts'
-import type { KeyRequest } from './wallet-key.ts'
+import type { ReadRequest } from './read-wallet.ts'
 
 /** An approver's assertion. */
 type Assertion = {
@@ -97,7 +97,7 @@ const ended = (event?: SecurityEvent): AppError =>
 /** The checks of a use of a policy with approvers; null if the policy has none. */
 export const openApproval = (
   ctx: CustodyCtx,
-  input: Pick<KeyRequest, 'wallet' | 'actor'> & {
+  input: Pick<ReadRequest, 'wallet' | 'actor'> & {
     readonly terms: PolicyTerms
     readonly approval?: Approval | undefined
   },

@@ -8,7 +8,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'
-import type { KeyringRow, OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
+import type { OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
 import type { NewOwnerLockRow } from '../../../../db/queries/custody/locks.ts'
 import { holdOwnerLocks } from '../../../../db/queries/custody/owner-locks.ts'
 import type { ControlMode, KeyringKind } from '../../../../db/words.ts'
@@ -31,8 +31,7 @@ import {
   sealFamilyKeys,
   sealSeed,
 } from '../sealing/hierarchy.ts'
-import { unlessForged, walletForged } from './wallet-forged.ts'
-import type { KeyRequest } from './wallet-key.ts'
+import { type KeyRequest, type ReadRequest, readWallet, unlessForged, walletForged } from './read-wallet.ts'
 
 type Keyring = { readonly projectId: string; readonly keyringId: string }
 
@@ -46,10 +45,6 @@ const outerOf = ({ projectId, keyringId, lock }: OfLock) => {
   const { id: lockId, sealed, ...state } = lock
   return { identity: identityOf.outerOwnerLock({ projectId, keyringId, lockId, ...state }), sealed }
 }
-
-/** How new a keyring's lock must be. Call it before the row is read, because the row may change at that moment. */
-export const lockFloor = ({ journal }: CustodyCtx, { keyringId, mode }: { keyringId: string; mode: ControlMode }) =>
-  journal.floorOf('owner_locks', [keyringId, mode])
 
 /** @returns the control key, zeroed by the caller. */
 export const openOwnerLock = async (
@@ -151,8 +146,6 @@ export const makeSeedLock = (
 ): Promise<Uint8Array> => projectKeys.sealOuter({ version, identity: identityOf.seedLock(of), inner: sealSeed(of) })
 
 type AllChecked = {
-  readonly row: KeyringRow
-  readonly lock: OwnerLockRow
   readonly credentialKeyOf: CredentialKeyOf
   /** The seed lock's inner layer. */
   readonly sealedSeed: Uint8Array
@@ -161,32 +154,16 @@ type AllChecked = {
 /** Checks the credentials of all modes that control a wallet's keyring; `keys` holds the keys that they open. */
 export const checkAllCredentials = async (
   ctx: CustodyCtx,
-  { wallet, credentials, actor, keys }: KeyRequest & { readonly keys: HeldKeys },
+  { wallet, row, credentials, actor, keys }: ReadRequest & { readonly keys: HeldKeys },
 ): Promise<AllChecked> => {
-  const { projectId, ownerId, keyringId, controlMode } = wallet
-  // Before the row is read: control may begin to be shared at this moment.
-  const locksAtLeast = ctx.journal.floorOf('keyrings', [keyringId])
-  const versionAtLeast = lockFloor(ctx, { keyringId, mode: 'developer' })
-  const row = await ctx.readKeyringOf(wallet)
-  const lock = row?.locks[controlMode]
-  if (!row || !lock) throw walletForged({ wallet, actor })
-  const { kind, controlModes, sealed } = row
-  const isSetBack = row.locks.developer !== null && row.locks.developer.version < versionAtLeast
-  // Somebody wrote back a seed lock of before control was shared, and deleted the other mode's lock.
-  if (controlModes.length < locksAtLeast || isSetBack) throw walletForged({ wallet, actor })
-  await unlessForged({ wallet, actor }, () =>
-    refuseKeyringUnderPolicies(ctx, { projectId, keyringId, locks: row.locks }),
-  )
+  const { projectId, ownerId, keyringId } = wallet
+  const { kind, controlModes, sealed, locks, freezeMacs } = row
+  await unlessForged({ wallet, actor }, () => refuseKeyringUnderPolicies(ctx, { projectId, keyringId, locks }))
   const proof = requireCredentials({ modes: controlModes, credentials })
-  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs })
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const of = { projectId, keyringId, kind, controlModes, sealed }
-  return {
-    row,
-    lock,
-    credentialKeyOf,
-    sealedSeed: await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, of)),
-  }
+  return { credentialKeyOf, sealedSeed: await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, of)) }
 }
 
 /** Exactly one of the two is set, in ASCII. The caller zeroes the bytes. */
@@ -211,9 +188,10 @@ const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
 /** Opens the seed lock of a wallet's keyring, as `Vault.exportKeyring` says. */
 export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promise<ExportedKeyring> => {
   using keys = new HeldKeys()
-  const { wallet, actor } = request
+  const { actor } = request
+  const { wallet, row } = await readWallet(ctx, request)
   const { projectId, keyringId } = wallet
-  const { row, credentialKeyOf, sealedSeed: sealed } = await checkAllCredentials(ctx, { ...request, keys })
+  const { credentialKeyOf, sealedSeed: sealed } = await checkAllCredentials(ctx, { ...request, wallet, row, keys })
   const { kind, controlModes } = row
   const seed = await unlessForged(request, async () =>
     keys.hold(openSeed({ projectId, keyringId, kind, controlModes, credentialKeyOf, sealed })),

@@ -11,15 +11,8 @@ import type { CustodyCtx } from '../ctx.ts'
 import { ENTROPY_BYTES, familyKeysOf, type KeyPair, keyPairFrom, keyPairOf } from '../keys/derive.ts'
 import type { Imported } from '../keys/imported.ts'
 import { type CredentialKeyOf, openFamilyKeys } from '../sealing/hierarchy.ts'
-import {
-  lockFloor,
-  makeOwnerLock,
-  makeSeedLock,
-  openOwnerLock,
-  openSeedLock,
-  refuseKeyringUnderPolicies,
-} from './keyring.ts'
-import { unlessForged, walletForged } from './wallet-forged.ts'
+import { makeOwnerLock, makeSeedLock, openOwnerLock, openSeedLock, refuseKeyringUnderPolicies } from './keyring.ts'
+import { unlessForged, walletForged } from './read-wallet.ts'
 
 type Input = {
   readonly projectId: string
@@ -55,7 +48,7 @@ export const modesOfSeed = ({ locks }: OwnerRow): readonly ControlMode[] =>
 
 /** How new an owner's rows must be: the version of each lock, and how many locks the seed must have. */
 const floorsOf = (ctx: CustodyCtx, keyringId: string) => ({
-  locks: CONTROL_MODES.map((mode) => ({ mode, versionAtLeast: lockFloor(ctx, { keyringId, mode }) })),
+  locks: CONTROL_MODES.map((mode) => ({ mode, versionAtLeast: ctx.journal.floorOf('owner_locks', [keyringId, mode]) })),
   locksAtLeast: ctx.journal.floorOf('keyrings', [keyringId]),
 })
 

@@ -13,13 +13,7 @@
 //
 // A PIN, or another secret of the user, opens the owner's user key. If the owner has none yet, it is made with the PIN.
 
-import {
-  insertKeyring,
-  insertWalletKey,
-  type OwnerRow,
-  readKeyring,
-  replaceSeed,
-} from '../../../../db/queries/custody/keyrings.ts'
+import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../../db/queries/custody/keyrings.ts'
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../../db/queries/custody/locks.ts'
 import { findWallet } from '../../../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Network, WalletType } from '../../../../db/words.ts'
@@ -44,7 +38,7 @@ import { type Imported, type ImportedText, readImported } from '../keys/imported
 import { type CredentialKeyOf, requireCanonicalIds, sealWalletKey } from '../sealing/hierarchy.ts'
 import { keepLocks, openOuterOfSeed } from './keyring.ts'
 import { keyringFor, modesOfSeed, type OpenKeyring, readOwnerOfNew } from './new-keyring.ts'
-import { unlessForged, walletForged } from './wallet-forged.ts'
+import { unlessForged, walletForged } from './read-wallet.ts'
 import { openLocked } from './wallet-key.ts'
 
 type NewWalletInput = {
@@ -189,7 +183,7 @@ const openOnce = async (
   { walletId: id, keys, credentialKeyOf, actor, ...of }: Answered,
 ): Promise<void> => {
   const wallet = { ...of, id }
-  const row = await readKeyring(ctx.db, wallet)
+  const row = await ctx.readWalletKey(id)
   const lock = row?.locks[of.controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
   keys.hold(await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey }))

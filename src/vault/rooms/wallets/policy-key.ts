@@ -1,11 +1,7 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
 import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../../db/queries/custody/policies.ts'
-import {
-  type DelegatedKeyRow,
-  openablePolicies,
-  type UnrevokedPolicy,
-} from '../../../../db/queries/custody/unrevoked-policies.ts'
+import { openablePolicies, type UnrevokedPolicy } from '../../../../db/queries/custody/unrevoked-policies.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
@@ -20,8 +16,8 @@ import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarch
 import { type Approval, openApproval } from './approved.ts'
 import { openSpending, type Spends } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
-import { unlessForged, walletForged } from './wallet-forged.ts'
-import { closeInTime, holdKey, KeyClosed, type KeyRequest, type KeyUse } from './wallet-key.ts'
+import { type KeyRequest, type ReadRequest, type ReadWallet, readWallet, unlessForged } from './read-wallet.ts'
+import { closeInTime, holdKey, KeyClosed, type KeyUse } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
 type PolicyKeyRequest = KeyRequest & {
@@ -63,26 +59,20 @@ const secretIn = ({ credentials }: Pick<KeyRequest, 'credentials'>) => {
   return { secret, from }
 }
 
-type Read = {
-  readonly row: DelegatedKeyRow
-  /** Zeroed by whoever reads. */
+type Checked = ReadWallet & {
+  /** The caller zeroes it. */
   readonly developerKey: Uint8Array
 }
 
-/** Checks the secret after the wallet's key was read. */
-const checkedBy = async (
-  ctx: CustodyCtx,
-  { row, ...request }: KeyRequest & { readonly row: DelegatedKeyRow | null },
-): Promise<Read> => {
-  const { actor, wallet } = request
-  const { projectId } = wallet
-  if (row === null) throw walletForged(request)
+/** Checks the secret after the wallet was read. */
+const checkDeveloper = async (ctx: CustodyCtx, request: ReadRequest): Promise<Checked> => {
+  const { actor, wallet, row } = request
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
-  const asked = { projectId, actor, row: row.developerKey, ...secretIn(request) }
-  return { row, developerKey: await checkSecret(ctx, asked) }
+  const asked = { projectId: wallet.projectId, actor, row: row.developerKey, ...secretIn(request) }
+  return { wallet, row, developerKey: await checkSecret(ctx, asked) }
 }
 
-type Lockable = Omit<PolicyKeyRequest, 'credentials'> & Read & LockedPolicy
+type Lockable = Omit<PolicyKeyRequest, 'credentials' | 'wallet'> & Checked & LockedPolicy
 
 /** @returns the wallet's private key, zeroed by the caller, and what charges the policy, disposed of by the caller. */
 const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
@@ -95,7 +85,7 @@ const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
   const walletKey = keys.hold(await openLock(ctx, request))
   const spending = held.use(await openSpending(ctx, { projectId, actor, terms, row: request.spending }))
   const privateKey = await unlessForged(request, async () =>
-    openWalletKeyBy({ ...wallet, walletId, walletKey, sealed: row.sealed }),
+    openWalletKeyBy({ ...wallet, walletId, walletKey, sealed: row.walletKey }),
   )
   held.move()
   return { privateKey, spending }
@@ -164,12 +154,12 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   using keys = new HeldKeys()
   const { wallet, terms } = request
   secretIn(request)
-  const [policy, row] = await Promise.all([
+  const [policy, read] = await Promise.all([
     readPolicyLock(ctx.db, { policyId: terms.id, walletId: wallet.id }),
-    ctx.readWalletKey(wallet.id),
+    readWallet(ctx, request),
   ])
   if (policy === null) throw new PolicyClosed()
-  const checked = await checkedBy(ctx, { ...request, row })
+  const checked = await checkDeveloper(ctx, { ...request, ...read })
   keys.hold(checked.developerKey)
   return await keyBy(ctx, { ...request, ...policy, ...checked })
 }
@@ -198,11 +188,14 @@ export const openPolicies = async (
   ctx: CustodyCtx,
   { limit, ...request }: KeyRequest & { readonly limit: number },
 ): Promise<OpenPolicies> => {
-  const { wallet, actor } = request
+  const { actor } = request
   secretIn(request)
-  const { policies: openable, key: row } = await openablePolicies(ctx.db, { walletId: wallet.id, limit })
+  const [openable, read] = await Promise.all([
+    openablePolicies(ctx.db, { walletId: request.wallet.id, limit }),
+    readWallet(ctx, request),
+  ])
   // Without a policy the secret opens nothing here.
-  const checked = openable.length === 0 ? null : await checkedBy(ctx, { ...request, row })
+  const checked = openable.length === 0 ? null : await checkDeveloper(ctx, { ...request, ...read })
   const key = new DisposableStack()
   key.defer(() => checked?.developerKey.fill(0))
   const requireOpen = closeInTime(ctx, key)
@@ -215,7 +208,7 @@ export const openPolicies = async (
         using _once = key.move()
         const { policy: terms, lock, spending } = openable.find(({ policy }) => policy.id === policyId) ?? {}
         if (terms === undefined || !lock || spending === undefined) throw new PolicyClosed()
-        using opened = await keyBy(ctx, { wallet, actor, ...checked, terms, approval, lock, spending })
+        using opened = await keyBy(ctx, { actor, ...checked, terms, approval, lock, spending })
         return await opened.sign(spends, ...uses)
       }),
     [Symbol.dispose]: () => key.dispose(),

@@ -3,7 +3,6 @@
 
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { readKeyring } from '../../../../db/queries/custody/keyrings.ts'
 import {
   endPolicy,
   insertPolicy,
@@ -29,11 +28,10 @@ import {
   sealPolicyLock,
   walletKeyOf,
 } from '../sealing/hierarchy.ts'
-import { keepLocks, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
+import { keepLocks, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
 import { boundTerms } from './policy-terms.ts'
-import { walletForged } from './wallet-forged.ts'
-import type { KeyRequest } from './wallet-key.ts'
+import { type KeyRequest, readWallet, readWalletOfAnyTime, walletForged } from './read-wallet.ts'
 
 type NewPolicyRequest = KeyRequest & {
   readonly terms: PolicyTerms
@@ -48,14 +46,12 @@ const isMadeOf = (row: PolicyRow, { wallet, terms }: NewPolicyRequest): boolean 
 
 const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
   using keys = new HeldKeys()
-  const { wallet, credentials, actor, terms, name } = request
+  const { credentials, actor, terms, name } = request
+  const { wallet, row } = await readWallet(ctx, request)
   const { id: walletId, projectId, ownerId, keyringId, controlMode: mode } = wallet
   const { id: policyId } = terms
-  const versionAtLeast = lockFloor(ctx, { keyringId, mode })
-  const row = await readKeyring(ctx.db, wallet)
-  const lock = row?.locks[mode]
-  if (!row || !lock) throw new Error('a wallet has no keyring, or no lock of its control mode')
-  if (lock.version < versionAtLeast || !hasOwnAddress(wallet, ctx.chainOf(wallet.network))) throw walletForged(request)
+  const lock = row.locks[mode]
+  if (lock === null || !hasOwnAddress(wallet, ctx.chainOf(wallet.network))) throw walletForged(request)
   const proof = requireConsent({ mode, credentials })
   if (row.developerKey === null) throw notActivated()
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
@@ -104,10 +100,9 @@ export const revokePolicy = async (
   request: KeyRequest & { readonly policyId: string },
 ): Promise<void> => {
   using keys = new HeldKeys()
-  const { wallet, credentials, actor, policyId } = request
+  const { credentials, actor, policyId } = request
+  const { wallet, row } = await readWalletOfAnyTime(ctx, request)
   const { projectId, ownerId, id: walletId } = wallet
-  const row = await readKeyring(ctx.db, wallet)
-  if (row === null) throw new Error('a wallet has no keyring')
   const mode = modeOfOne(credentials)
   const proof = requireCredentials({ modes: [mode], credentials })
   await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })

@@ -4,8 +4,8 @@ import type { CustodyCtx } from '../ctx.ts'
 import { type Authorization, authorizationDigest } from '../keys/authorization.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { requireAllowed } from './delegates.ts'
-import { walletForged } from './wallet-forged.ts'
-import { type KeyRequest, openByAllCredentials } from './wallet-key.ts'
+import { type KeyRequest, readWallet, walletForged } from './read-wallet.ts'
+import { openByAllCredentials } from './wallet-key.ts'
 
 /** The chain is the wallet's: an authorisation for all chains (chain id 0) cannot be asked for. */
 type AuthorizationRequest = KeyRequest & Pick<Authorization, 'delegate' | 'nonce'>
@@ -18,7 +18,8 @@ export const signAuthorization = async (
   { delegate: text, nonce, ...request }: AuthorizationRequest,
 ): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { wallet, actor } = request
+  const { actor } = request
+  const { wallet, row } = await readWallet(ctx, request)
   const { id: subject, projectId, network, type } = wallet
   const chain = ctx.chainOf(network)
   const { chainId } = chain
@@ -28,7 +29,7 @@ export const signAuthorization = async (
   const delegate = text.toLowerCase()
   // Before the credentials, so that no guess is counted.
   await requireAllowed(ctx, { projectId, actor, network, address: delegate })
-  const privateKey = keys.hold(await openByAllCredentials(ctx, request))
+  const privateKey = keys.hold(await openByAllCredentials(ctx, { ...request, wallet, row }))
   const keyType = keyTypeOf({ wallet, chain, privateKey })
   if (keyType === null) throw walletForged(request)
   const bytes = authorizationDigest({ chainId, delegate, nonce })

@@ -3,7 +3,7 @@
 // an attacker with the database cannot undo it. The vault can, with the project's key and without a credential; only an operator may
 // request that.
 
-import { type OwnerLockRow, readKeyring } from '../../../../db/queries/custody/keyrings.ts'
+import type { OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
 import { locksUnderPolicies, updateOwnerLock } from '../../../../db/queries/custody/owner-locks.ts'
 import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject } from '../../../platform/errors.ts'
@@ -14,9 +14,7 @@ import { checkSecret } from '../credentials/credential-keys.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
-import { lockFloor } from './keyring.ts'
-import { unlessForged, walletForged } from './wallet-forged.ts'
-import type { KeyRequest } from './wallet-key.ts'
+import { type KeyRequest, readWallet, unlessForged, walletForged } from './read-wallet.ts'
 
 type Change = {
   readonly projectId: string
@@ -54,16 +52,15 @@ const change = async (ctx: CustodyCtx, { projectId, keyringId, lock, actor, act 
 /** Puts a developer-controlled wallet, and all others of its keyring, under policies, as `Vault.putUnderPolicies` says. */
 export const putUnderPolicies = (ctx: CustodyCtx, request: KeyRequest): Promise<void> =>
   repeatable([], async () => {
-    const { wallet, credentials, actor } = request
+    const { credentials, actor } = request
+    const { wallet, row } = await readWallet(ctx, request)
     const { id: subject, projectId, keyringId, controlMode: mode } = wallet
     if (mode !== 'developer')
       throw new AppError('invalid_input', 'Only developer-controlled wallets are put under policies.')
     const { developerSecret: secret, from } = requireCredentials({ modes: [mode], credentials })
     if (secret === null) throw new Error('the developer secret was required')
-    const versionAtLeast = lockFloor(ctx, { keyringId, mode })
-    const row = await readKeyring(ctx.db, wallet)
-    const lock = row?.locks.developer
-    if (!row || !lock || lock.version < versionAtLeast) throw walletForged(request)
+    const lock = row.locks.developer
+    if (lock === null) throw walletForged(request)
     await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
     const developerKey = await checkSecret(ctx, { projectId, actor, from, row: row.developerKey, secret })
     developerKey.fill(0)

@@ -1,14 +1,14 @@
 // Opening a wallet's private key for one request.
 
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
-import type { ControlMode, Network, SIGNING_ACTIONS, WalletType } from '../../../../db/words.ts'
+import type { OwnerLockRow, WalletRow } from '../../../../db/queries/custody/keyrings.ts'
+import type { SIGNING_ACTIONS } from '../../../../db/words.ts'
 import type { AuditAct, AuditEntry } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { part } from '../../../platform/tracing/timings.ts'
 import type { Signatures } from '../../contract/contract.ts'
-import { type Credentials, requireCredentials } from '../../contract/required-credentials.ts'
+import { requireCredentials } from '../../contract/required-credentials.ts'
 import { isFor, type Payload, type Purpose } from '../../language/payload.ts'
 import { requireChainId } from '../../language/typed-data.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
@@ -19,31 +19,11 @@ import { keyTypeOf } from '../keys/key-types.ts'
 import { toSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
-import { checkAllCredentials, lockFloor, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
-import { unlessForged, walletForged } from './wallet-forged.ts'
+import { checkAllCredentials, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
+import { type KeyRequest, type ReadRequest, readWallet, unlessForged, walletForged } from './read-wallet.ts'
 
-export type WalletRef = {
-  readonly id: string
-  readonly projectId: string
-  readonly ownerId: string
-  readonly network: Network
-  readonly keyringId: string
-  readonly controlMode: ControlMode
-  readonly type: WalletType
-  /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
-  readonly publicKey: Uint8Array
-  /** The canonical address for which the caller wants a signature. It must be that of the opened key, or nothing is signed. */
-  readonly address: string
-}
-
-export type KeyRequest = {
-  readonly wallet: WalletRef
-  readonly credentials: Credentials
-  /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
-  readonly actor: string
-}
-
-type Opening = Omit<KeyRequest, 'credentials'> & {
+type Opening = Pick<ReadRequest, 'actor'> & {
+  readonly wallet: Omit<WalletRow, 'address'>
   readonly credentialKeyOf: CredentialKeyOf
   /** The lock of the wallet's control mode. */
   readonly lock: OwnerLockRow
@@ -71,25 +51,26 @@ export const openLocked = async (
  */
 const openByOwnCredential = async (
   ctx: CustodyCtx,
-  { wallet, credentials, actor }: KeyRequest,
+  { wallet, row, credentials, actor }: ReadRequest,
 ): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { projectId, ownerId } = wallet
-  const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
-  const versionAtLeast = lockFloor(ctx, { keyringId: wallet.keyringId, mode: wallet.controlMode })
-  const row = await ctx.readWalletKey(wallet.id)
-  if (row === null || row.lock.version < versionAtLeast) throw walletForged({ wallet, actor })
+  const { projectId, ownerId, controlMode } = wallet
+  const lock = row.locks[controlMode]
+  if (lock === null) throw walletForged({ wallet, actor })
+  const proof = requireCredentials({ modes: [controlMode], credentials })
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
-  refuseUnderPolicies(row.lock)
+  refuseUnderPolicies(lock)
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock: row.lock, sealed: row.sealed })
+  return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
 /** Opens the key with the credentials of all modes that control its keyring. @returns 32 bytes that the caller zeroes. */
-export const openByAllCredentials = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
+export const openByAllCredentials = async (ctx: CustodyCtx, request: ReadRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { row, lock, credentialKeyOf } = await checkAllCredentials(ctx, { ...request, keys })
-  const { wallet, actor } = request
+  const { wallet, row, actor } = request
+  const lock = row.locks[wallet.controlMode]
+  if (lock === null) throw walletForged({ wallet, actor })
+  const { credentialKeyOf } = await checkAllCredentials(ctx, { ...request, keys })
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
@@ -129,7 +110,7 @@ export class KeyClosed extends Error {
 /** The first transaction of a contract wallet takes two, because the second contains the first. */
 const SIGNS_MAX = 2
 
-type Opened = Pick<KeyRequest, 'wallet' | 'actor'> & {
+type Opened = Pick<ReadRequest, 'wallet' | 'actor'> & {
   readonly privateKey: Uint8Array
   readonly purpose: Purpose
   /** The policy that the audit names. */
@@ -232,10 +213,11 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
 }
 
 const openBy =
-  (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<Uint8Array>, purpose: Opened['purpose']) =>
+  (open: (ctx: CustodyCtx, request: ReadRequest) => Promise<Uint8Array>, purpose: Opened['purpose']) =>
   async (ctx: CustodyCtx, request: KeyRequest): Promise<OpenKey> => {
-    const { wallet, actor } = request
-    const key = holdKey(ctx, { wallet, actor, purpose, privateKey: await open(ctx, request) })
+    const { actor } = request
+    const { wallet, row } = await readWallet(ctx, request)
+    const key = holdKey(ctx, { wallet, actor, purpose, privateKey: await open(ctx, { ...request, wallet, row }) })
     const commit = (acts: readonly AuditAct[]) => ctx.audit.commit(...acts)
     return {
       sign: (...uses) => ctx.refusals.recording(() => key.sign(commit, uses)),

@@ -1,0 +1,76 @@
+// Reads the wallet of a request. The request names it by its id and its project alone; its owner, network, keyring, control mode, type,
+// address and public key come from the rows, and what opens its key binds them.
+
+import type { WalletKeyRow, WalletRow } from '../../../../db/queries/custody/keyrings.ts'
+import { CONTROL_MODES } from '../../../../db/words.ts'
+import { AppError } from '../../../platform/errors.ts'
+import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
+import type { Credentials } from '../../contract/required-credentials.ts'
+import type { CustodyCtx } from '../ctx.ts'
+
+/** A wallet as a caller names it. */
+export type WalletName = Pick<WalletRow, 'id' | 'projectId'>
+
+type Request = {
+  readonly wallet: WalletName
+  /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
+  readonly actor: string
+}
+
+export type KeyRequest = Request & { readonly credentials: Credentials }
+
+/** A wallet with the rows that open its key. */
+export type ReadWallet = { readonly wallet: WalletRow; readonly row: WalletKeyRow }
+
+/** A request whose wallet was read. */
+export type ReadRequest = Omit<KeyRequest, 'wallet'> & ReadWallet
+
+/** The row of the wallet, or a row that opens its key, was changed in the database. `wallet`: the keyring if there is no wallet yet. */
+export const walletForged = ({ wallet, actor }: Request, cause?: unknown): AppError => {
+  const { projectId, id: subject } = wallet
+  return new AppError('internal', 'A row of this wallet was changed, so its key was not opened.', {
+    event: { kind: 'wallet_forged', projectId, actor, subject },
+    cause,
+  })
+}
+
+/** Opens what the rows of a wallet seal. @throws internal, with a security event, if that does not open. */
+export const unlessForged = async <Result>(request: Request, open: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await open()
+  } catch (error) {
+    if (error instanceof EnvelopeError) throw walletForged(request, error)
+    throw error
+  }
+}
+
+/** Whether the journal has a later version of a lock, or more control modes: somebody wrote earlier rows back. */
+const isSetBack = ({ journal }: CustodyCtx, { wallet, row }: ReadWallet): boolean =>
+  row.controlModes.length < journal.floorOf('keyrings', [wallet.keyringId]) ||
+  CONTROL_MODES.some(
+    (mode) => (row.locks[mode]?.version ?? 0) < journal.floorOf('owner_locks', [wallet.keyringId, mode]),
+  )
+
+/** A lock may change between the statement and the look at the journal. The next statement then finds its later version. */
+const READS_MAX = 3
+
+/** As `readWallet`, also from earlier rows: what ends a right must work in an emergency. */
+export const readWalletOfAnyTime = async (ctx: CustodyCtx, request: Request): Promise<ReadWallet> => {
+  const row = await ctx.readWalletKey(request.wallet.id)
+  const wallet = row?.wallet
+  if (row && wallet && wallet.projectId === request.wallet.projectId) return { wallet, row }
+  throw walletForged(request)
+}
+
+/**
+ * Reads the wallet that a request names.
+ * @throws internal, with a security event, if the project has no such wallet, or if its rows contradict each other or are earlier than
+ * the journal's.
+ */
+export const readWallet = async (ctx: CustodyCtx, request: Request): Promise<ReadWallet> => {
+  for (let reads = 0; reads < READS_MAX; reads += 1) {
+    const read = await readWalletOfAnyTime(ctx, request)
+    if (!isSetBack(ctx, read)) return read
+  }
+  throw walletForged(request)
+}
