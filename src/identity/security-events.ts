@@ -14,11 +14,11 @@ import type { HasDb } from '../../db/client.ts'
 import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-rows.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import type { SecurityEventKind } from '../../db/words.ts'
+import type { Audit } from '../platform/audit/audit.ts'
 import { actOf, type Counted, createCounts, rowsOf, seenOf } from '../platform/audit/counted-events.ts'
 import { noSuchProject, type SecurityEvent } from '../platform/errors.ts'
 import type { Metrics } from '../platform/metrics/metrics.ts'
 import type { Log } from '../platform/process/log.ts'
-import type { Audit } from '../vault/rooms/vault.ts'
 
 const WRITE_INTERVAL_MS = 30_000
 const LAST_WRITE_MAX_MS = 2_000

@@ -5,11 +5,11 @@ import type { ReadingCtx } from '../operators/ctx.ts'
 import { type Audit, createCustodyAudit } from '../platform/audit/audit.ts'
 import type { Process } from '../platform/config.ts'
 import { bindingsOf } from '../platform/deployment.ts'
+import type { OperatorVault } from '../vault/contract/methods.ts'
 import {
   bindDeployment,
   createVault,
   type DeploymentKey,
-  type OperatorVault,
   openJournal,
   openRootKey,
   withoutJournal,

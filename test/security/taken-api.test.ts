@@ -15,9 +15,9 @@ import { contractWalletOf } from '../../src/chains/evm/safe/settings.ts'
 import { walletMac } from '../../src/identity/auth/row-macs.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { connectVault } from '../../src/vault/client/remote-vault.ts'
+import type { KeyUse, OpenKey } from '../../src/vault/contract/methods.ts'
+import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
-import type { Credentials, OpenKey } from '../../src/vault/rooms/vault.ts'
-import type { KeyUse } from '../../src/vault/rooms/wallets/wallet-key.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -166,7 +166,10 @@ describe('with full control of the API process nobody', () => {
       [{ ...elsewhere, id: theirs.id, network: 'Ethereum' }, pin],
       [{ publicKey: ours.publicKey }, otherPin],
     ]
-    const write = ({ id, projectId: of, ownerId, network, keyringId, controlMode, publicKey }: WalletRow, by: Sql) => by`
+    const write = (
+      { id, projectId: of, ownerId, network, keyringId, controlMode, publicKey }: WalletRow,
+      by: Sql,
+    ) => by`
       update wallets set project_id = ${of}, owner_id = ${ownerId}, network = ${network}, keyring_id = ${keyringId},
         control_mode = ${controlMode}, public_key = ${publicKey} where id = ${id}`
     for (const [change, credentials] of changes) {
@@ -176,7 +179,11 @@ describe('with full control of the API process nobody', () => {
       const isOpened = change.projectId === undefined && credentials === otherPin
       expect(await write(wallet, login).catch(({ code }) => code)).toBe('42501')
       await write(wallet, superuser)
-      expect([change, before === 'resolved', await opening(wallet, credentials)]).toEqual([change, isOpened, 'internal'])
+      expect([change, before === 'resolved', await opening(wallet, credentials)]).toEqual([
+        change,
+        isOpened,
+        'internal',
+      ])
       await write(theirs, superuser)
     }
     expect(await opening(theirs, otherPin)).toBe('resolved')

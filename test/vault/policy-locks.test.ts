@@ -7,6 +7,8 @@ import { verify as verifySr25519 } from '@scure/sr25519'
 import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { open } from '../../src/platform/sealing/envelope.ts'
+import type { OperatorVault } from '../../src/vault/contract/methods.ts'
+import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 import {
   identityOf,
@@ -18,7 +20,6 @@ import {
   openWalletKey,
   openWalletKeyBy,
 } from '../../src/vault/rooms/sealing/hierarchy.ts'
-import type { Credentials, OperatorVault } from '../../src/vault/rooms/vault.ts'
 import { boundTerms } from '../../src/vault/rooms/wallets/policy-terms.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'

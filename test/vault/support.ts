@@ -18,6 +18,8 @@ import { AppError } from '../../src/platform/errors.ts'
 import { createQueue } from '../../src/platform/queue.ts'
 import { derivedFrom, openSealer } from '../../src/platform/sealing/sealer.ts'
 import { onlySignature } from '../../src/vault/contract/contract.ts'
+import type { ImportedText, OpenKey, OpenPolicyKey, OperatorVault } from '../../src/vault/contract/methods.ts'
+import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/vault/rooms/credentials/guesses.ts'
 import { type Journal, withoutJournal } from '../../src/vault/rooms/journal/journal.ts'
@@ -28,15 +30,8 @@ import { bindDeployment } from '../../src/vault/rooms/root/bind-deployment.ts'
 import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
 import { createRootKeys, openRootKey, type RootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
-import {
-  type Credentials,
-  createVault,
-  type ExportedKeyring,
-  type ImportedText,
-  type OpenKey,
-  type OpenPolicyKey,
-  type OperatorVault,
-} from '../../src/vault/rooms/vault.ts'
+import { createVault } from '../../src/vault/rooms/vault.ts'
+import type { ExportedKeyring } from '../../src/vault/rooms/wallets/keyring.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { createDatabase } from '../support/postgres.ts'
 

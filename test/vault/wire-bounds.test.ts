@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { Kind, KindGuard, type TSchema } from '@sinclair/typebox'
-import type { AnyMethod } from '../../src/vault/client/method.ts'
-import * as keys from '../../src/vault/client/vault-methods.ts'
+import type { AnyMethod } from '../../src/vault/contract/method.ts'
+import * as keys from '../../src/vault/contract/methods.ts'
 
 const { METHODS, OPERATOR_METHODS, ...opened } = keys
 const methods = Object.values({ ...METHODS, ...OPERATOR_METHODS, ...opened }) as readonly AnyMethod[]
@@ -49,7 +49,7 @@ test.each<[string, object, boolean]>([
   ['a list', ['a'], false],
 ])('details of %s', (_, details, fits) => {
   const use = { action: 'transaction_signed', details, payloads: [] }
-  expect(keys.sign.input.fits({ handle: 1, uses: [use] })).toBe(fits)
+  expect(keys.KEY_METHODS.sign.input.fits({ handle: 1, uses: [use] })).toBe(fits)
 })
 
 test.each([
@@ -58,6 +58,6 @@ test.each([
 ])('too many %s', (_, { uses = 1, payloads = 1 }: { uses?: number; payloads?: number }) => {
   const payload = { kind: 'evm_message', message: new Uint8Array() }
   const use = { action: 'message_signed', details: {}, payloads: Array(payloads).fill(payload) }
-  expect(keys.sign.input.fits({ handle: 1, uses: Array(uses).fill(use) })).toBe(false)
-  expect(keys.sign.input.fits({ handle: 1, uses: [{ ...use, payloads: [payload] }] })).toBe(true)
+  expect(keys.KEY_METHODS.sign.input.fits({ handle: 1, uses: Array(uses).fill(use) })).toBe(false)
+  expect(keys.KEY_METHODS.sign.input.fits({ handle: 1, uses: [{ ...use, payloads: [payload] }] })).toBe(true)
 })

@@ -5,7 +5,7 @@ import type { Reach } from '../../../db/queries/wallets.ts'
 import type { ApiKeyScope } from '../../../db/words.ts'
 import { AppError } from '../../platform/errors.ts'
 import { subnetOf } from '../../platform/http/peer.ts'
-import type { Credentials } from '../../vault/rooms/vault.ts'
+import type { Credentials } from '../../vault/contract/required-credentials.ts'
 import type { IssuerToken } from '../issuers/ended-token.ts'
 
 /** An IP address, or '' if it is unknown. */

@@ -4,8 +4,14 @@ import { catalogueDifferences, type Difference } from '../../../db/catalogue.ts'
 import type { HasDb } from '../../../db/client.ts'
 import { sentenceOf } from '../../platform/environment/failure.ts'
 import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
-import type { Broken, NotedHead, OperatorVault, Verification } from '../../vault/rooms/vault.ts'
-import type { CustodyRows, ForgedRow } from '../../vault/rooms/verify-rows.ts'
+import type {
+  Broken,
+  ForgedRow,
+  NotedHead,
+  OperatorVault,
+  VaultRows,
+  Verification,
+} from '../../vault/contract/methods.ts'
 import { type ArchiveCheck, verifyArchive } from './archive.ts'
 import { type Callers, verifyCallers } from './verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'
@@ -22,7 +28,7 @@ export type Verified = {
   readonly service: ServiceRows | null
   /** The rows that decide who a caller is. */
   readonly callers: Callers | null
-  readonly custody: CustodyRows | null
+  readonly custody: VaultRows | null
   /** The rows in front of the checkpoints. */
   readonly archive: (ArchiveCheck & { readonly checkpoints: number; readonly isChecked: boolean }) | null
 }
@@ -121,7 +127,7 @@ const callerLinesOf = (callers: Callers | null, needs: Needs): readonly string[]
   return [`Rows that admit somebody, and MACs of wallets: all ${rows} are as the service wrote them.`]
 }
 
-const custodyLinesOf = (custody: CustodyRows | null, needs: Needs): readonly string[] => {
+const custodyLinesOf = (custody: VaultRows | null, needs: Needs): readonly string[] => {
   if (custody === null)
     return [`Counts of wrong PINs, policies, wallets and keyrings were not checked: that needs ${needs.vault}.`]
   const { forged, unfinished } = custody

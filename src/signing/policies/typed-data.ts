@@ -2,14 +2,16 @@
 // and charges the policy before the signature leaves it.
 
 import type { ApprovalRow } from '../../../db/queries/approvals.ts'
+import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { NodelessChain } from '../../chains/chain.ts'
 import type { Signatory } from '../../identity/auth/caller.ts'
 import { AppError } from '../../platform/errors.ts'
+import type { Signatures } from '../../vault/contract/contract.ts'
+import type { Approval, KeyUse, OpenPolicies } from '../../vault/contract/methods.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
 import { contractOf, countUse } from '../../vault/language/policy-limits.ts'
 import { neverSigned, tokensGranted, typedDataMismatch } from '../../vault/language/typed-data-rules.ts'
-import type { Approval, KeyUse, OpenPolicies, Signatures, UnrevokedPolicy } from '../../vault/rooms/vault.ts'
 import { grantedApproval, namedApproval, noteUse, requireStillOpen } from '../approvals/grant.ts'
 import { typedDataRequestOf } from '../approvals/request.ts'
 import type { SigningCtx } from '../ctx.ts'

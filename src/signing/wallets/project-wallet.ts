@@ -1,7 +1,7 @@
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { Credentials } from '../../vault/rooms/vault.ts'
+import type { Credentials } from '../../vault/contract/required-credentials.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { createWallet } from './create.ts'
 

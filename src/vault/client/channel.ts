@@ -1,7 +1,6 @@
 // A socket as a stream of messages, for client and server.
 
 import type { Socket } from 'node:net'
-import type { Room } from '../rooms/wire/room.ts'
 import { Refused } from './data.ts'
 import { createFrameReader, createFrameWriter, type Message } from './frames.ts'
 
@@ -33,7 +32,9 @@ type Handlers = {
   /** While it is false nothing is read, so that the other side has to wait. */
   readonly mayTake: () => boolean
   /** Takes part in the room for messages; by default there is always some. */
-  readonly enterRoom?: (onRoom: () => void) => ReturnType<Room['enter']>
+  readonly enterRoom?: (
+    onRoom: () => void,
+  ) => Disposable & { readonly take: NonNullable<Parameters<typeof createFrameReader>[0]> }
   /** Whoever takes a message disposes of it. @throws Refused */
   readonly onMessage: (message: Message) => void
   /** The other side sent something that may not come. */

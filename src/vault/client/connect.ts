@@ -10,9 +10,9 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../platform/errors.ts'
 import type { MeasureCall } from '../../platform/tracing/timings.ts'
+import type { Given, Method } from '../contract/method.ts'
 import { UnfitVault } from '../contract/unfit-vault.ts'
 import { type Line, LineLost, openLine } from './line.ts'
-import type { Given, Method } from './method.ts'
 import type { TlsFiles } from './tls-files.ts'
 
 const RECONNECT_MS = 100

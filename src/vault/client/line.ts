@@ -3,11 +3,11 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../platform/errors.ts'
 import type { Timing } from '../../platform/tracing/timings.ts'
+import type { AnyMethod, Method } from '../contract/method.ts'
 import { openChannel } from './channel.ts'
 import { Refused } from './data.ts'
 import { dial } from './dial.ts'
 import { errorOf } from './failure.ts'
-import type { AnyMethod, Method } from './method.ts'
 import { ALIVE, DONE, HELLO_WAIT_MS, isAnswer, isHello, LEAVING, NOTICE, PROGRESS, PROTOCOL } from './protocol.ts'
 import type { TlsFiles } from './tls-files.ts'
 

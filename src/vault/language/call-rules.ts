@@ -4,8 +4,10 @@
 // arguments of a function stay with the API: the vault decodes no call data.
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
-import type { Call } from '../rooms/keys/safe.ts'
 import { type RuleValue, valueMatches } from './rule-values.ts'
+
+/** What a transaction or a Safe calls; `value` in wei. */
+export type Call = { readonly to: string; readonly value: bigint; readonly data: Uint8Array }
 
 type Rule = PolicyTerms['argumentRules'][number]
 

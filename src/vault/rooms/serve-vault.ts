@@ -8,22 +8,23 @@ import type { Audit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'
 import { Refused } from '../client/data.ts'
 import { operatorSocketOf } from '../client/remote-vault.ts'
-import * as keys from '../client/vault-methods.ts'
-import { createRefusedConnections } from './refused-connections.ts'
+import type { AnyMethod, Calls } from '../contract/method.ts'
 import {
-  KeyClosed,
+  KEY_METHODS,
+  METHODS,
+  OPERATOR_METHODS,
   type OpenKey,
   type OpenPolicies,
   type OpenPolicyKey,
   type OperatorVault,
   type Vault,
-} from './vault.ts'
+} from '../contract/methods.ts'
+import { createRefusedConnections } from './refused-connections.ts'
+import { KeyClosed } from './vault.ts'
 import { doorAtPath, type PeerUsers } from './wire/door.ts'
 import { type Connection, type Listener, type ListenOptions, listen, type Served, serve } from './wire/listen.ts'
 import { createRoom } from './wire/room.ts'
 import { doorByTls, type TlsDoor } from './wire/tls-door.ts'
-
-const { METHODS, OPERATOR_METHODS } = keys
 
 /** More than an API has requests at once. */
 const KEYS_A_CONNECTION_MAX = 10_000
@@ -90,30 +91,30 @@ const refusingClosed = async <Result>(signing: Promise<Result>): Promise<Result>
 }
 
 const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): readonly Served[] => [
-  serve(keys.openKey, async (request, { connection }) => {
+  serve(KEY_METHODS.openKey, async (request, { connection }) => {
     const opening = async () => ({ by: 'credential', key: await vault.openKey(request) }) as const
     return (await open.open(connection, opening)).handle
   }),
-  serve(keys.openKeyByPolicy, async (request, { connection }) => {
+  serve(KEY_METHODS.openKeyByPolicy, async (request, { connection }) => {
     const opening = async () => ({ by: 'policy', key: await vault.openKeyByPolicy(request) }) as const
     return (await open.open(connection, opening)).handle
   }),
-  serve(keys.openPolicies, async (request, { connection }) => {
+  serve(KEY_METHODS.openPolicies, async (request, { connection }) => {
     const opening = async () => ({ by: 'policies', key: await vault.openPolicies(request) }) as const
     const { handle, opened } = await open.open(connection, opening)
     return { handle, policies: opened.key.policies }
   }),
-  serve(keys.sign, async ({ handle, uses }, { connection }) => {
+  serve(KEY_METHODS.sign, async ({ handle, uses }, { connection }) => {
     const opened = open.get(connection, handle)
     if (opened.by !== 'credential') throw notOpen()
     return await refusingClosed(opened.key.sign(...uses))
   }),
-  serve(keys.signByPolicy, async ({ handle, spends, uses }, { connection }) => {
+  serve(KEY_METHODS.signByPolicy, async ({ handle, spends, uses }, { connection }) => {
     const opened = open.get(connection, handle)
     if (opened.by !== 'policy') throw notOpen()
     return await refusingClosed(opened.key.sign(spends, ...uses))
   }),
-  serve(keys.signOnceByPolicy, async ({ handle, uses, ...by }, { connection }) => {
+  serve(KEY_METHODS.signOnceByPolicy, async ({ handle, uses, ...by }, { connection }) => {
     const opened = open.get(connection, handle)
     if (opened.by !== 'policies') throw notOpen()
     const signatures = await refusingClosed(opened.key.sign(by, ...uses))
@@ -121,62 +122,21 @@ const keyMethods = (vault: Vault, open: ReturnType<typeof createOpenKeys>): read
     open.release(connection, handle)
     return signatures
   }),
-  serve(keys.closeKey, async ({ handle }, { connection }) => open.close(connection, handle)),
+  serve(KEY_METHODS.closeKey, async ({ handle }, { connection }) => open.close(connection, handle)),
 ]
 
-const apiMethods = (vault: Vault): Readonly<Record<keyof typeof METHODS, Served>> => ({
-  signOnce: serve(METHODS.signOnce, vault.signOnce),
-  signMessage: serve(METHODS.signMessage, vault.signMessage),
-  signAuthorization: serve(METHODS.signAuthorization, vault.signAuthorization),
-  newWallet: serve(METHODS.newWallet, vault.newWallet),
-  newPolicy: serve(METHODS.newPolicy, vault.newPolicy),
-  putUnderPolicies: serve(METHODS.putUnderPolicies, vault.putUnderPolicies),
-  revokePolicy: serve(METHODS.revokePolicy, vault.revokePolicy),
-  exportKeyring: serve(METHODS.exportKeyring, vault.exportKeyring),
-  changeUserPin: serve(METHODS.changeUserPin, vault.changeUserPin),
-  newRecoveryCode: serve(METHODS.newRecoveryCode, vault.newRecoveryCode),
-  addPasskeySecret: serve(METHODS.addPasskeySecret, vault.addPasskeySecret),
-  removeUserSecret: serve(METHODS.removeUserSecret, vault.removeUserSecret),
-  userSecrets: serve(METHODS.userSecrets, vault.userSecrets),
-  changeDeveloperSecret: serve(METHODS.changeDeveloperSecret, vault.changeDeveloperSecret),
-  changeFreezes: serve(METHODS.changeFreezes, vault.changeFreezes),
-  status: serve(METHODS.status, vault.status),
-  unrevokedPolicies: serve(METHODS.unrevokedPolicies, vault.unrevokedPolicies),
-  policyRoom: serve(METHODS.policyRoom, vault.policyRoom),
-  listPolicies: serve(METHODS.listPolicies, vault.listPolicies),
-  findWalletOfPolicy: serve(METHODS.findWalletOfPolicy, vault.findWalletOfPolicy),
-  unrecorded: serve(METHODS.unrecorded, vault.unrecorded),
-  recentNotes: serve(METHODS.recentNotes, vault.recentNotes),
-  finishRecording: serve(METHODS.finishRecording, vault.finishRecording),
-})
-
-const operatorMethods = (vault: OperatorVault): Readonly<Record<keyof typeof OPERATOR_METHODS, Served>> => ({
-  newProject: serve(OPERATOR_METHODS.newProject, vault.newProject),
-  activateProject: serve(OPERATOR_METHODS.activateProject, vault.activateProject),
-  unlockOwner: serve(OPERATOR_METHODS.unlockOwner, vault.unlockOwner),
-  releaseFromPolicies: serve(OPERATOR_METHODS.releaseFromPolicies, vault.releaseFromPolicies),
-  changeDelegates: serve(OPERATOR_METHODS.changeDelegates, vault.changeDelegates),
-  listDelegates: serve(OPERATOR_METHODS.listDelegates, vault.listDelegates),
-  rotateRootKey: serve(OPERATOR_METHODS.rotateRootKey, (input, { onProgress }) =>
-    vault.rotateRootKey(input, onProgress),
-  ),
-  rotateProjectKey: serve(OPERATOR_METHODS.rotateProjectKey, (input, { onProgress }) =>
-    vault.rotateProjectKey(input, onProgress),
-  ),
-  verifyAudit: serve(OPERATOR_METHODS.verifyAudit, (input, { onProgress }) => vault.verifyAudit(input, onProgress)),
-  forgedRows: serve(OPERATOR_METHODS.forgedRows, vault.forgedRows),
-  planArchive: serve(OPERATOR_METHODS.planArchive, vault.planArchive),
-  archiveLines: serve(OPERATOR_METHODS.archiveLines, vault.archiveLines),
-  auditCheckpoints: serve(OPERATOR_METHODS.auditCheckpoints, vault.auditCheckpoints),
-  signCheckpoint: serve(OPERATOR_METHODS.signCheckpoint, vault.signCheckpoint),
-  dropArchived: serve(OPERATOR_METHODS.dropArchived, vault.dropArchived),
-  journalState: serve(OPERATOR_METHODS.journalState, vault.journalState),
-  retireJournal: serve(OPERATOR_METHODS.retireJournal, vault.retireJournal),
-  journalNotes: serve(OPERATOR_METHODS.journalNotes, vault.journalNotes),
-  replayJournal: serve(OPERATOR_METHODS.replayJournal, vault.replayJournal),
-  compactJournal: serve(OPERATOR_METHODS.compactJournal, vault.compactJournal),
-  finishRestore: serve(OPERATOR_METHODS.finishRestore, vault.finishRestore),
-})
+/** Serves the methods of a table: each is the vault's function of the same name. */
+const serveAll = <Table extends Readonly<Record<string, AnyMethod>>>(
+  table: Table,
+  vault: Calls<Table>,
+): readonly Served[] => {
+  const functions = vault as Readonly<
+    Record<string, (input: unknown, onProgress: (progress: unknown) => void) => Promise<unknown>>
+  >
+  return Object.entries(table).map(([name, method]) =>
+    serve(method, async (input, { onProgress }) => await functions[name]?.(input, onProgress)),
+  )
+}
 
 type Serving = {
   readonly vault: OperatorVault
@@ -204,8 +164,8 @@ export const serveVault = async (
   const refused = createRefusedConnections(serving)
   const onFailure: ListenOptions['onFailure'] = ({ error, method }) => log.error({ err: error, method }, 'failed')
   const common = { onRefused: refused.record, onFailure, name: 'vault', onEnd: open.end }
-  const forApi = [...keyMethods(vault, open), ...Object.values(apiMethods(vault))]
-  const forOperator = [...forApi, ...Object.values(operatorMethods(vault))]
+  const forApi = [...keyMethods(vault, open), ...serveAll(METHODS, vault)]
+  const forOperator = [...forApi, ...serveAll(OPERATOR_METHODS, vault)]
   // With room of its own, an operator is heard whatever the APIs do.
   const ofOperator = { ...common, audience: 'operator', methods: forOperator } as const
   const ofApi = { ...common, audience: 'everybody', methods: forApi, room: createRoom() } as const

@@ -1,13 +1,13 @@
 // What the service decides: of a policy when it is made, and of a use before the vault is asked to open the key.
 
 import { Value } from '@sinclair/typebox/value'
+import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { Intent } from '../../../src/chains/chain.ts'
 import { AppError } from '../../../src/platform/errors.ts'
 import { createJudge, type JudgedChain } from '../../../src/signing/policies/judge.ts'
 import { checkRules, compileRules, type RuledChain } from '../../../src/signing/policies/rules.ts'
 import { CreatePolicyBody } from '../../../src/signing/policies/schema.ts'
 import { countUse } from '../../../src/vault/language/policy-limits.ts'
-import type { UnrevokedPolicy } from '../../../src/vault/rooms/vault.ts'
 import type { Limits } from './limits.ts'
 import type { Policy, Rule } from './oracle.ts'
 

@@ -3,9 +3,10 @@
 // words are kept, and marked as such.
 
 import { unreachable } from '../../../platform/errors.ts'
+import type { Call } from '../../language/call-rules.ts'
 import type { Payload, TypedData } from '../../language/payload.ts'
 import { integerIn, typedDataDigest } from '../../language/typed-data.ts'
-import { type Call, callsExecuted, callsSigned, isExecution, safeOf } from './safe.ts'
+import { callsExecuted, callsSigned, isExecution, safeOf } from './safe.ts'
 import type { TransactionFields } from './transaction-fields.ts'
 import type { WalletChain } from './worst-cost.ts'
 

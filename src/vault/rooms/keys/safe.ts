@@ -7,6 +7,7 @@
 // the Safe call itself (to add an owner, for instance): no policy allows it, and its cost cannot be read.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import type { Call } from '../../language/call-rules.ts'
 import type { TypedData } from '../../language/payload.ts'
 import { bytesIn, integerIn } from '../../language/typed-data.ts'
 
@@ -53,8 +54,6 @@ export const safeOf = (publicKey: Uint8Array): string => {
   return addressIn(keccak('ff', PROXY_FACTORY, hexOf(salt), PROXY_INIT_CODE_HASH))
 }
 
-/** `value` in wei. */
-export type Call = { readonly to: string; readonly value: bigint; readonly data: Uint8Array }
 type Operation = Call & { readonly operation: bigint; readonly gasPrice: bigint }
 
 /** Reads bytes from the start. Reading beyond the end is refused. */

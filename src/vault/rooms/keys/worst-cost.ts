@@ -8,12 +8,13 @@
 import type { PolicyTerms } from '../../../../db/queries/custody/policies.ts'
 import type { ChainFamily } from '../../../../db/words.ts'
 import { unreachable } from '../../../platform/errors.ts'
+import type { Call } from '../../language/call-rules.ts'
 import type { Payload, TypedData } from '../../language/payload.ts'
 import { type Tokens, tokensTaken } from '../../language/token-calls.ts'
 import { typedDataDigest } from '../../language/typed-data.ts'
 import { areOnTypedData, neverSigned, tokensGranted, typedDataMismatch } from '../../language/typed-data-rules.ts'
 import { bytesToSign } from './payloads.ts'
-import { type Call, callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, ownerOf, PROXY_FACTORY, safeOf } from './safe.ts'
+import { callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, ownerOf, PROXY_FACTORY, safeOf } from './safe.ts'
 import { fieldsOfTransaction } from './transaction-fields.ts'
 
 /** The chain for which a wallet's key signs. */

@@ -5,6 +5,7 @@
 // one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API. Typed data must
 // have the digest of the approved one.
 
+import type { KeyUse } from '../../contract/methods.ts'
 import type { Payload, TypedData } from '../../language/payload.ts'
 import { typedDataDigest } from '../../language/typed-data.ts'
 import {
@@ -17,7 +18,6 @@ import {
   safeOf,
 } from '../keys/safe.ts'
 import { fieldsOfTransaction, type TransactionFields } from '../keys/transaction-fields.ts'
-import type { KeyUse } from './wallet-key.ts'
 
 /** In decimal digits; absent if the request leaves it open. */
 type Fixed = {

@@ -8,28 +8,13 @@ import type { PolicyTerms } from '../../../../db/queries/custody/policies.ts'
 import { insertUsedApproval } from '../../../../db/queries/custody/used-approvals.ts'
 import { AppError, type SecurityEvent } from '../../../platform/errors.ts'
 import { CLOCKS_APART_MAX_MS } from '../../client/clocks.ts'
+import type { Approval } from '../../contract/methods.ts'
 import { approvalChallenge, requestHashOf } from '../../language/approval.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { createApprovedReader } from './approved-request.ts'
 import type { ReadRequest } from './read-wallet.ts'
 
-/** An approver's assertion. */
-type Assertion = {
-  /** base64url. */
-  readonly credentialId: string
-  readonly clientDataJson: Uint8Array
-  readonly authenticatorData: Uint8Array
-  readonly signature: Uint8Array
-}
-
-export type Approval = {
-  readonly id: string
-  /** The approved request as canonical JSON. */
-  readonly request: string
-  readonly expiresAt: Date
-  readonly assertions: readonly Assertion[]
-}
-
+type Assertion = Approval['assertions'][number]
 type Approver = NonNullable<PolicyTerms['requireApproval']>['approvers'][number]
 
 /** WebAuthn §6.1: the hash of the RP ID, the flags, the counter. */

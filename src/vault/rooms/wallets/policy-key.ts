@@ -1,11 +1,11 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
 import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../../db/queries/custody/policies.ts'
-import { openablePolicies, type UnrevokedPolicy } from '../../../../db/queries/custody/unrevoked-policies.ts'
+import { openablePolicies } from '../../../../db/queries/custody/unrevoked-policies.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
-import type { Signatures } from '../../contract/contract.ts'
+import type { Approval, OpenPolicies, OpenPolicyKey } from '../../contract/methods.ts'
 import { requireCredentials } from '../../contract/required-credentials.ts'
 import { mayCall } from '../../language/call-rules.ts'
 import { contractOf } from '../../language/policy-limits.ts'
@@ -13,11 +13,11 @@ import { checkSecret } from '../credentials/credential-keys.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { max, worstCostOf } from '../keys/worst-cost.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
-import { type Approval, openApproval } from './approved.ts'
-import { openSpending, type Spends } from './policy-spending.ts'
+import { openApproval } from './approved.ts'
+import { openSpending } from './policy-spending.ts'
 import { boundTerms, PolicyClosed, PolicyForged } from './policy-terms.ts'
 import { type KeyRequest, type ReadRequest, type ReadWallet, readWallet, unlessForged } from './read-wallet.ts'
-import { closeInTime, holdKey, KeyClosed, type KeyUse } from './wallet-key.ts'
+import { closeInTime, holdKey, KeyClosed } from './wallet-key.ts'
 
 /** A use of a wallet's key by a policy. */
 type PolicyKeyRequest = KeyRequest & {
@@ -25,18 +25,6 @@ type PolicyKeyRequest = KeyRequest & {
   readonly terms: PolicyTerms
   /** The approval, if the policy has approvers. */
   readonly approval?: Approval | undefined
-}
-
-/** An opened key whose uses are charged to a policy. */
-export type OpenPolicyKey = Disposable & {
-  /**
-   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. The charge is the caller's amount, or what
-   * custody reads in the payloads if that is more; for tokens, what custody reads. One opened key is for one use: the versions of one
-   * transaction, and the deployment of a contract wallet before it.
-   * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
-   * @throws Error for a second transaction, another chain than the wallet's, and a payload that no policy allows.
-   */
-  sign(spends: Spends, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
 /** Opens the wallet key with the policy's lock. @throws PolicyForged if the owner did not agree to these terms. */
@@ -162,25 +150,6 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
   const checked = await checkDeveloper(ctx, { ...request, ...read })
   keys.hold(checked.developerKey)
   return await keyBy(ctx, { ...request, ...policy, ...checked })
-}
-
-/** By which of the opened policies to sign. */
-type SignBy = {
-  readonly policyId: string
-  /** The approval, if the policy has approvers. */
-  readonly approval?: Approval | undefined
-  readonly spends: Spends
-}
-
-/** A wallet's policies, and what opens its key by one of them, for one use. */
-export type OpenPolicies = Disposable & {
-  /** Oldest first; those that need approval come last. */
-  readonly policies: readonly UnrevokedPolicy[]
-  /**
-   * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that were read.
-   * @throws busy if it is asked too late; KeyClosed if it is asked again, or if there is no policy.
-   */
-  sign(by: SignBy, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
 
 /** Reads a wallet's policies and checks the developer secret, as `Vault.openPolicies` says. */

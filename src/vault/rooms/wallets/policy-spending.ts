@@ -17,6 +17,7 @@ import {
 import { readClock } from '../../../../db/queries/present.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { withClocks } from '../../client/clocks.ts'
+import type { Spends } from '../../contract/methods.ts'
 import { areRolling, countUse } from '../../language/policy-limits.ts'
 import type { Tokens } from '../../language/token-calls.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -35,13 +36,6 @@ export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee, limitC
   identity: identityOf.policySpending(of),
   fields: { uses, spent_value: spentValue, spent_fee: spentFee, limit_counts: boundList(limitCounts) },
 })
-
-/** What a use spends, in base units of the coin. */
-export type Spends = {
-  readonly value: bigint
-  /** The highest possible. */
-  readonly fee: bigint
-}
 
 /** `uses`: 0 for more of a use that was charged before. */
 type Charge = Spends & { readonly uses: number; readonly tokens: Tokens }

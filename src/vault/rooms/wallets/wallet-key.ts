@@ -2,14 +2,14 @@
 
 import { clearTimeout, setTimeout } from 'node:timers'
 import type { OwnerLockRow, WalletRow } from '../../../../db/queries/custody/keyrings.ts'
-import type { SIGNING_ACTIONS } from '../../../../db/words.ts'
-import type { AuditAct, AuditEntry } from '../../../platform/audit/audit.ts'
+import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { part } from '../../../platform/tracing/timings.ts'
 import type { Signatures } from '../../contract/contract.ts'
+import type { KeyUse, OpenKey } from '../../contract/methods.ts'
 import { requireCredentials } from '../../contract/required-credentials.ts'
-import { isFor, type Payload, type Purpose } from '../../language/payload.ts'
+import { isFor, type Purpose } from '../../language/payload.ts'
 import { requireChainId } from '../../language/typed-data.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import type { CustodyCtx } from '../ctx.ts'
@@ -74,30 +74,8 @@ export const openByAllCredentials = async (ctx: CustodyCtx, request: ReadRequest
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
-/** Payloads to sign for one purpose, with the caller's words about them. Custody reads the payloads itself, too. */
-export type KeyUse = {
-  readonly action: (typeof SIGNING_ACTIONS)[number]
-  readonly details: AuditEntry['details']
-  readonly payloads: readonly Payload[]
-  /** What else is recorded with a transaction that will be sent, for its caller: the journal keeps it. */
-  readonly about?: string | undefined
-}
-
 /** A use of a key that nothing is done with before or after. */
 type SignRequest = KeyRequest & { readonly uses: readonly KeyUse[] }
-
-/**
- * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute: then each use
- * is `busy`. A use after it was disposed of throws `KeyClosed`, and so does a third `sign`.
- */
-export type OpenKey = Disposable & {
-  /**
-   * Signs. The audit row of each use is committed before a signature leaves; it has the hash of what was signed first, and
-   * those of the rest.
-   * @throws Error for a payload of another family or form.
-   */
-  sign(...uses: readonly KeyUse[]): Promise<Signatures>
-}
 
 /** A key was used after its caller closed it, or too often: no honest caller does that. */
 export class KeyClosed extends Error {

@@ -12,7 +12,6 @@ import { type Channel, openChannel } from '../../client/channel.ts'
 import { Refused } from '../../client/data.ts'
 import { type Audience, failureOf } from '../../client/failure.ts'
 import type { Message } from '../../client/frames.ts'
-import type { Given, Method } from '../../client/method.ts'
 import {
   ALIVE,
   ALIVE_EVERY_MS,
@@ -26,6 +25,7 @@ import {
   PROGRESS,
   PROTOCOL,
 } from '../../client/protocol.ts'
+import type { Given, Method } from '../../contract/method.ts'
 import type { Door, RefusedConnection } from './door.ts'
 import { createRoom, type Room } from './room.ts'
 

@@ -106,22 +106,58 @@ const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
 /** The answer of a method that has none. */
 export const Nothing = Type.Unsafe<void>(Type.Null())
 
-export const method = <
-  Input extends TSchema,
-  Output extends TSchema,
-  Progress extends TSchema = ReturnType<typeof Type.Never>,
->(
-  name: string,
-  of: {
-    readonly input: Input
-    readonly output: Output
-    readonly progress?: Progress
-    readonly repeatable?: boolean
-  },
-) => ({
-  name,
-  input: shapeOf(of.input),
-  output: shapeOf(of.output),
-  progress: shapeOf(of.progress ?? Type.Never()),
-  repeatable: of.repeatable ?? false,
-})
+type Declaration = {
+  /** Absent: the method takes nothing. */
+  readonly input?: TSchema
+  /** Absent: it answers nothing. */
+  readonly output?: TSchema
+  readonly progress?: TSchema
+  readonly repeatable?: true
+}
+
+type Declared<Part, Otherwise extends TSchema> = Part extends TSchema ? Part : Otherwise
+
+const NoFields = Type.Object({}, { additionalProperties: false })
+const Never = Type.Never()
+
+type MethodOf<Of extends Declaration> = Method<
+  Declared<Of['input'], typeof NoFields>,
+  Declared<Of['output'], typeof Nothing>,
+  Declared<Of['progress'], typeof Never>
+>
+
+/** A method by its name. */
+export const method = <const Of extends Declaration>(name: string, of: Of): MethodOf<Of> =>
+  ({
+    name,
+    input: shapeOf(of.input ?? NoFields),
+    output: shapeOf(of.output ?? Nothing),
+    progress: shapeOf(of.progress ?? Never),
+    repeatable: of.repeatable ?? false,
+  }) as AnyMethod as MethodOf<Of>
+
+/** A table of methods, each with the name that it has in the table. */
+export const methods = <const Table extends Readonly<Record<string, Declaration>>>(table: Table) =>
+  Object.fromEntries(Object.entries(table).map(([name, of]) => [name, method(name, of)])) as unknown as {
+    readonly [Name in keyof Table]: MethodOf<Table[Name]>
+  }
+
+type Call<Of> =
+  Of extends Method<infer Input, infer Output, infer Progress>
+    ? keyof Static<Input> extends never
+      ? () => Promise<Given<Static<Output>>>
+      : (
+          input: Given<Static<Input>>,
+          onProgress?: (progress: Given<Static<Progress>>) => void,
+        ) => Promise<Given<Static<Output>>>
+    : never
+
+/** The methods of a table as functions. */
+export type Calls<Table> = { readonly [Name in keyof Table]: Call<Table[Name]> }
+
+/** What a method takes. */
+export type InputOf<Of> = Of extends Method<infer Input, infer _Output, infer _Progress> ? Given<Static<Input>> : never
+
+/** What a method answers. */
+export type OutputOf<Of> =
+  Of extends Method<infer _Input, infer Output, infer _Progress> ? Given<Static<Output>> : never
