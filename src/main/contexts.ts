@@ -35,7 +35,7 @@ import { createObservationRecorder } from '../signing/transactions/record-observ
 import { createOurWallets } from '../signing/wallets/ours.ts'
 import type { Remote } from '../vault/client/remote-vault.ts'
 import { openVaults, openVaultsAsOperator, withVault } from '../vault/client/vaults.ts'
-import type { HasVault, Vault } from '../vault/contract/methods.ts'
+import type { HasVault, Vault } from '../vault/contract/vault.ts'
 import { createIdentityCtx, createReadingCtx, createServiceCtx, openUnchecked } from './keyed-contexts.ts'
 import { traceNodeCalls, traceVaultCalls } from './trace-calls.ts'
 

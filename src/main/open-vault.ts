@@ -5,7 +5,7 @@ import type { ReadingCtx } from '../operators/ctx.ts'
 import { type Audit, createCustodyAudit } from '../platform/audit/audit.ts'
 import type { Process } from '../platform/config.ts'
 import { bindingsOf } from '../platform/deployment.ts'
-import type { OperatorVault } from '../vault/contract/methods.ts'
+import type { OperatorVault } from '../vault/contract/vault.ts'
 import {
   bindDeployment,
   createVault,

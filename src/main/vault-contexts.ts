@@ -3,7 +3,7 @@
 import type { AuditingCtx, ReadingCtx } from '../operators/ctx.ts'
 import type { Process } from '../platform/config.ts'
 import { openVaults, openVaultsAsOperator, withVault } from '../vault/client/vaults.ts'
-import type { HasOperatorVault, HasVault } from '../vault/contract/methods.ts'
+import type { HasOperatorVault, HasVault } from '../vault/contract/vault.ts'
 import { createLostIdentityCtx, createReadingCtx } from './keyed-contexts.ts'
 
 /** For commands that ask what an API may ask, and read the database. */

@@ -11,7 +11,7 @@ import type { HasIdentity, HasSealer } from '../platform/sealing/sealer.ts'
 import type { HasTracer } from '../platform/tracing/tracer.ts'
 import type { SigningCtx } from '../signing/ctx.ts'
 import type { HasObservationRecorder } from '../signing/transactions/record-observation.ts'
-import type { HasOperatorVault } from '../vault/contract/methods.ts'
+import type { HasOperatorVault } from '../vault/contract/vault.ts'
 
 /** What a command gets that only reads the database, and needs no key. */
 export type ReadingCtx = HasConfig & HasDb & HasClock & HasClose

@@ -22,7 +22,7 @@ const busy = (waitMs = 0): AppError =>
     retryAfterSeconds: Math.max(1, Math.ceil(Math.min(waitMs, WAIT_MAX_MS) / 1000)),
   })
 
-export type QueueLoad = { readonly running: number; readonly waiting: number }
+type QueueLoad = { readonly running: number; readonly waiting: number }
 
 export type Queue = {
   /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { notesByAge, perhapsElsewhere, recordedInTurn } from '../../src/operators/restore/journals.ts'
-import type { JournalNote } from '../../src/vault/contract/methods.ts'
+import type { JournalNote } from '../../src/vault/contract/vault.ts'
 
 const noted = (about: string, at: string): JournalNote => ({
   kind: 'project',

@@ -1,6 +1,6 @@
 // Opening a wallet's key for one function, as tests want it.
 
-import type { OpenKey, OpenPolicyKey, Vault } from '../../src/vault/contract/methods.ts'
+import type { OpenKey, OpenPolicyKey, Vault } from '../../src/vault/contract/vault.ts'
 
 const whileOpen = async <Key extends Disposable, Result>(
   opening: Promise<Key>,

@@ -6,7 +6,7 @@ import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../../src/vault/contract/contract.ts'
-import type { OperatorVault } from '../../src/vault/contract/methods.ts'
+import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import {

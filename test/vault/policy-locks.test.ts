@@ -7,8 +7,8 @@ import { verify as verifySr25519 } from '@scure/sr25519'
 import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { open } from '../../src/platform/sealing/envelope.ts'
-import type { OperatorVault } from '../../src/vault/contract/methods.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
+import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 import {
   identityOf,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { randomUUID } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import postgres, { type Sql } from 'postgres'
-import type { Vault } from '../../src/vault/contract/methods.ts'
+import type { Vault } from '../../src/vault/contract/vault.ts'
 import { bindDeployment } from '../../src/vault/rooms/root/bind-deployment.ts'
 import type { RootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { withKey } from '../support/keys.ts'

@@ -5,8 +5,8 @@ import { Kind, KindGuard, type TSchema } from '@sinclair/typebox'
 import type { AnyMethod } from '../../src/vault/contract/method.ts'
 import * as keys from '../../src/vault/contract/methods.ts'
 
-const { METHODS, OPERATOR_METHODS, ...opened } = keys
-const methods = Object.values({ ...METHODS, ...OPERATOR_METHODS, ...opened }) as readonly AnyMethod[]
+const { KEY_METHODS, METHODS, OPERATOR_METHODS } = keys
+const methods: readonly AnyMethod[] = Object.values({ ...KEY_METHODS, ...METHODS, ...OPERATOR_METHODS })
 
 /** What has no bound, by its path. */
 const unboundedIn = (schema: TSchema, path: string): readonly string[] => {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { SecretText } from '../../src/platform/sealing/bytes.ts'
-import { method, Secret, SecretBytes } from '../../src/vault/contract/method.ts'
+import { methods, Secret, SecretBytes } from '../../src/vault/contract/method.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { type Listener, listen, serve } from '../../src/vault/rooms/wire/listen.ts'
 import { createWire } from './wire-support.ts'
@@ -14,9 +14,11 @@ const closed = { additionalProperties: false }
 const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Undefined()]))
 
 const oneOfTwo = Type.Union([Type.Object({ first: Secret }, closed), Type.Object({ second: Secret }, closed)])
-const tell = method('tell', {
-  input: Type.Object({ given: Maybe(oneOfTwo), plain: Type.String() }, closed),
-  output: Type.Object({ secret: Type.Union([SecretBytes, Type.Null()]), plain: Type.Uint8Array() }, closed),
+const { tell } = methods({
+  tell: {
+    input: Type.Object({ given: Maybe(oneOfTwo), plain: Type.String() }, closed),
+    output: Type.Object({ secret: Type.Union([SecretBytes, Type.Null()]), plain: Type.Uint8Array() }, closed),
+  },
 })
 
 const servers: Listener[] = []

@@ -11,38 +11,40 @@ import { type Client, type ConnectOptions, connect } from '../../src/vault/clien
 import { Refused } from '../../src/vault/client/data.ts'
 import { createFrameReader, createFrameWriter } from '../../src/vault/client/frames.ts'
 import { PROTOCOL } from '../../src/vault/client/protocol.ts'
-import { method, Nothing } from '../../src/vault/contract/method.ts'
+import { methods } from '../../src/vault/contract/method.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { type Connection, type Listener, type ListenOptions, listen, serve } from '../../src/vault/rooms/wire/listen.ts'
 
 const closed = { additionalProperties: false }
 
-export const echo = method('echo', {
-  input: Type.Object({ text: Type.String(), bytes: Type.Optional(Type.Uint8Array()) }, closed),
-  output: Type.Object({ text: Type.String(), bytes: Type.Optional(Type.Uint8Array()) }, closed),
-  repeatable: true,
+export const { echo, wait, waitAgain, fail, count, lend, use, giveBack } = methods({
+  echo: {
+    input: Type.Object({ text: Type.String(), bytes: Type.Optional(Type.Uint8Array()) }, closed),
+    output: Type.Object({ text: Type.String(), bytes: Type.Optional(Type.Uint8Array()) }, closed),
+    repeatable: true,
+  },
+  /** Answers when the test lets it. */
+  wait: {
+    input: Type.Object({ gate: Type.String() }, closed),
+    output: Type.Object({ by: Type.String() }, closed),
+  },
+  /** The same, but it may be repeated. */
+  waitAgain: {
+    input: Type.Object({ gate: Type.String() }, closed),
+    output: Type.Object({ by: Type.String() }, closed),
+    repeatable: true,
+  },
+  fail: { input: Type.Object({ kind: Type.String() }, closed) },
+  count: {
+    input: Type.Object({ to: Type.Integer() }, closed),
+    output: Type.Integer(),
+    progress: Type.Integer(),
+  },
+  /** Gives a handle that only its connection may use, once. */
+  lend: { input: Type.Object({}, closed), output: Type.Integer(), repeatable: true },
+  use: { input: Type.Object({ handle: Type.Integer() }, closed), output: Type.String() },
+  giveBack: { input: Type.Object({ handle: Type.Integer() }, closed) },
 })
-/** Answers when the test lets it. */
-export const wait = method('wait', {
-  input: Type.Object({ gate: Type.String() }, closed),
-  output: Type.Object({ by: Type.String() }, closed),
-})
-/** The same, but it may be repeated. */
-export const waitAgain = method('waitAgain', {
-  input: Type.Object({ gate: Type.String() }, closed),
-  output: Type.Object({ by: Type.String() }, closed),
-  repeatable: true,
-})
-export const fail = method('fail', { input: Type.Object({ kind: Type.String() }, closed), output: Nothing })
-export const count = method('count', {
-  input: Type.Object({ to: Type.Integer() }, closed),
-  output: Type.Integer(),
-  progress: Type.Integer(),
-})
-/** Gives a handle that only its connection may use, once. */
-export const lend = method('lend', { input: Type.Object({}, closed), output: Type.Integer(), repeatable: true })
-export const use = method('use', { input: Type.Object({ handle: Type.Integer() }, closed), output: Type.String() })
-export const giveBack = method('giveBack', { input: Type.Object({ handle: Type.Integer() }, closed), output: Nothing })
 
 /** Things that a test lets go on, by name. */
 export type Gates = {

@@ -11,7 +11,7 @@ import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
 import type { HasSpace } from '../../platform/space.ts'
 import { LACKING_WORDS } from '../../vault/contract/lacking.ts'
-import type { HasVault } from '../../vault/contract/methods.ts'
+import type { HasVault } from '../../vault/contract/vault.ts'
 
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 

@@ -8,7 +8,7 @@ import type { HasConfig } from '../../platform/config.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasSpace } from '../../platform/space.ts'
-import type { HasVault } from '../../vault/contract/methods.ts'
+import type { HasVault } from '../../vault/contract/vault.ts'
 import { gaugesText, type Heads } from './gauges.ts'
 
 /** Well below the 10 s after which Prometheus gives a scrape up. */

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
-import type { Archivable, Broken, Checkpoint, NotedHead, OperatorVault } from '../../vault/contract/methods.ts'
+import type { Archivable, Broken, Checkpoint, NotedHead, OperatorVault } from '../../vault/contract/vault.ts'
 
 type ArchiveVault = Pick<
   OperatorVault,

@@ -23,7 +23,7 @@ import {
 } from '../../identity/auth/row-macs.ts'
 import { isOwnTokenKey } from '../../identity/auth/token-key.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { ForgedRow } from '../../vault/contract/methods.ts'
+import type { ForgedRow } from '../../vault/contract/vault.ts'
 
 const ROWS_A_PAGE = 1_000
 const NOT_OURS = 'it is not as the service wrote it'

@@ -4,7 +4,7 @@ import { type Secret, WORKER_ACTIONS, WORKER_EVENTS } from '../../../db/words.ts
 import { retiredAuditKeys } from '../../identity/retired-keys.ts'
 import { auditVerifier, auditVerifierWith } from '../../platform/audit/audit.ts'
 import { AUDIT_PURPOSE, type HasIdentity, type HasSealer, type Sealer } from '../../platform/sealing/sealer.ts'
-import type { Broken } from '../../vault/contract/methods.ts'
+import type { Broken } from '../../vault/contract/vault.ts'
 
 const ROWS_A_PAGE = 1_000
 

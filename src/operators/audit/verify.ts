@@ -11,7 +11,7 @@ import type {
   OperatorVault,
   VaultRows,
   Verification,
-} from '../../vault/contract/methods.ts'
+} from '../../vault/contract/vault.ts'
 import { type ArchiveCheck, verifyArchive } from './archive.ts'
 import { type Callers, verifyCallers } from './verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'

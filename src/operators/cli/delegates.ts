@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { Network } from '../../../db/words.ts'
-import type { OperatorVault } from '../../vault/contract/methods.ts'
+import type { OperatorVault } from '../../vault/contract/vault.ts'
 import { EVM_NETWORK_WORDS, evmNetworkIn, uuid } from './arguments.ts'
 import { OPERATOR } from './operator.ts'
 import type { Shell } from './shell.ts'

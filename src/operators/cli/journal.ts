@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { openVaultsAsOperator, operatorSocketsOf } from '../../vault/client/vaults.ts'
-import type { OperatorVault } from '../../vault/contract/methods.ts'
+import type { OperatorVault } from '../../vault/contract/vault.ts'
 import type { ReadingCtx } from '../ctx.ts'
 import { journalsElsewhere } from '../restore/journals.ts'
 import { instant, uuid } from './arguments.ts'

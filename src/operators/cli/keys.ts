@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { HasDb } from '../../../db/client.ts'
 import { listVaultProcesses } from '../../../db/queries/vault-processes.ts'
-import type { HasOperatorVault, Progress } from '../../vault/contract/methods.ts'
+import type { HasOperatorVault, Progress } from '../../vault/contract/vault.ts'
 import { listProjects } from '../projects.ts'
 import { uuid } from './arguments.ts'
 import { counted, OPERATOR, usageError } from './operator.ts'

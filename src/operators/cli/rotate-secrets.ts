@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Db } from '../../../db/client.ts'
 import { countUsersWithoutOtherWay } from '../../../db/queries/key-rotation.ts'
 import { listProjects } from '../../../db/queries/projects.ts'
-import type { ForgedRow } from '../../vault/contract/methods.ts'
+import type { ForgedRow } from '../../vault/contract/vault.ts'
 import { counted, OPERATOR, usageError } from './operator.ts'
 import type { Shell } from './shell.ts'
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
 import { type Config, type Process, readConfig } from '../../platform/config.ts'
 import type { Variables } from '../../platform/environment/variables.ts'
-import type { HasOperatorVault, HasVault } from '../../vault/contract/methods.ts'
+import type { HasOperatorVault, HasVault } from '../../vault/contract/vault.ts'
 import type { AskingCtx, AuditingCtx, OperatorCtx, ReadingCtx } from '../ctx.ts'
 import { readSecrets } from './secrets.ts'
 

@@ -1,7 +1,7 @@
 // The context of the console's process: the networks, the two keys with which a command writes the audit, and perhaps a vault,
 // which it asks what an API may ask.
 
-import type { Vault } from '../../vault/contract/methods.ts'
+import type { Vault } from '../../vault/contract/vault.ts'
 import type { OperatingCtx } from '../ctx.ts'
 import type { Finding } from '../doctor/finding.ts'
 import type { createAuditCheck } from './audit-check.ts'

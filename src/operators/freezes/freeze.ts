@@ -3,7 +3,7 @@ import { findProject } from '../../../db/queries/projects.ts'
 import { findWalletById, hasOwner } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import { AppError, noSuchProject, notFound, unreachable } from '../../platform/errors.ts'
-import type { Vault } from '../../vault/contract/methods.ts'
+import type { Vault } from '../../vault/contract/vault.ts'
 
 /** What to freeze or release. */
 export type Target =

@@ -37,7 +37,7 @@ import {
   type Sealer,
   type SealingKey,
 } from '../../platform/sealing/sealer.ts'
-import type { ForgedRow } from '../../vault/contract/methods.ts'
+import type { ForgedRow } from '../../vault/contract/vault.ts'
 import { type Remade, remakeRows } from './rows.ts'
 
 /** Another round is needed only for rows that were written with the present key during the last one. */

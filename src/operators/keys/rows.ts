@@ -15,7 +15,7 @@ import {
   type RowMac,
 } from '../../identity/auth/row-macs.ts'
 import type { SealingKey } from '../../platform/sealing/sealer.ts'
-import type { ForgedRow } from '../../vault/contract/methods.ts'
+import type { ForgedRow } from '../../vault/contract/vault.ts'
 
 const ROWS_A_PAGE = 1_000
 

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../platform/errors.ts'
 import { readAbout } from '../../signing/transactions/recorded.ts'
 import { openVaults } from '../../vault/client/vaults.ts'
-import type { JournalNote, Vault } from '../../vault/contract/methods.ts'
+import type { JournalNote, Vault } from '../../vault/contract/vault.ts'
 import { perhapsElsewhere } from './journals.ts'
 import { type RestoreCtx, readNotes, restoreNoted } from './restore.ts'
 

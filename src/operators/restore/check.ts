@@ -24,7 +24,7 @@ import type { Chain } from '../../chains/chain.ts'
 import type { Chains } from '../../chains/chains.ts'
 import { AppError } from '../../platform/errors.ts'
 import { signerAddressOf } from '../../signing/wallets/contract-wallet.ts'
-import type { HasVault } from '../../vault/contract/methods.ts'
+import type { HasVault } from '../../vault/contract/vault.ts'
 import { freeze, unfreeze } from '../freezes/freeze.ts'
 
 type CheckCtx = HasDb & HasVault & { readonly chains: Chains }

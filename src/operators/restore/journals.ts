@@ -1,6 +1,6 @@
 // Combines the journals of several vaults: which journals are missing, and in which order notes and transactions are restored. Pure.
 
-import type { JournalNote } from '../../vault/contract/methods.ts'
+import type { JournalNote } from '../../vault/contract/vault.ts'
 
 type State = { readonly id: string; readonly others: readonly string[] }
 

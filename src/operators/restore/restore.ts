@@ -34,7 +34,7 @@ import {
 } from '../../signing/transactions/recorded.ts'
 import { type AboutWallet, addressesOf } from '../../signing/wallets/create.ts'
 import { requestBackfill } from '../../signing/wallets/request-backfill.ts'
-import type { JournalNote, OperatorVault, Vault } from '../../vault/contract/methods.ts'
+import type { JournalNote, OperatorVault, Vault } from '../../vault/contract/vault.ts'
 import { insertNewProject } from '../projects.ts'
 import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
 

@@ -25,7 +25,7 @@ import { part } from '../tracing/timings.ts'
 const ROWS_A_COMMIT_MAX = 500
 
 /** What was done. `details` holds ids, hashes and words: never a credential, a key or a message to sign. */
-export type AuditEntry<Action extends AuditAction = CustodyAction> = {
+type AuditEntry<Action extends AuditAction = CustodyAction> = {
   readonly action: Action
   readonly details: Readonly<Record<string, string>>
 }

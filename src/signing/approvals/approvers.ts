@@ -2,13 +2,13 @@
 // keys become terms of the policy, so the vault can verify what they sign. A passkey that is added later does not count.
 
 import type { HasDb } from '../../../db/client.ts'
-import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { type ProjectPasskey, passkeysOf } from '../../../db/queries/passkeys.ts'
 import { spkiOf } from '../../identity/auth/cose-key.ts'
 import { isOurs, passkeyMac } from '../../identity/auth/row-macs.ts'
 import type { HasSecurityEvents } from '../../identity/security-events.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
+import type { PolicyTerms } from '../../vault/contract/vault.ts'
 import { APPROVER_PASSKEYS_MAX } from '../../vault/language/approval.ts'
 
 const EXPIRES_IN_SECONDS = 24 * 60 * 60

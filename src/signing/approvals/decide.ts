@@ -10,7 +10,6 @@ import {
   rejectApproval,
   writeDecision,
 } from '../../../db/queries/approvals.ts'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import { findPasskey, notePasskeyUse } from '../../../db/queries/passkeys.ts'
 import type { ApprovalDecision } from '../../../db/words.ts'
 import { requireProject } from '../../identity/auth/authenticate.ts'
@@ -23,7 +22,7 @@ import type { HasAudit } from '../../platform/audit/audit.ts'
 import type { HasConfig } from '../../platform/config.ts'
 import { AppError, notFound } from '../../platform/errors.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { HasVault } from '../../vault/contract/methods.ts'
+import type { HasVault, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { approvalChallenge } from '../../vault/language/approval.ts'
 import { POLICIES_A_WALLET_MAX } from '../policies/delegated.ts'
 import { approvalEnded, requireOpen } from './grant.ts'

@@ -14,7 +14,6 @@ import {
   openApprovals,
   readApprovalEnd,
 } from '../../../db/queries/approvals.ts'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { Principal } from '../../identity/auth/caller.ts'
 import { isOurs, passkeyMac } from '../../identity/auth/row-macs.ts'
 import type { HasSecurityEvents } from '../../identity/security-events.ts'
@@ -22,7 +21,7 @@ import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError, NotYet, notFound } from '../../platform/errors.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { Approval } from '../../vault/contract/methods.ts'
+import type { Approval, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { approverIdsOf } from './approvers.ts'
 
 /** How many requests may wait for one policy, because people must read them. */

@@ -10,14 +10,13 @@
 // the next policy. For a contract wallet, a policy judges what the wallet does, not what its owner's key signs for it.
 
 import type { ApprovalRow } from '../../../db/queries/approvals.ts'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../../chains/chain.ts'
 import { sumOfValues } from '../../chains/intent.ts'
 import type { Signatory } from '../../identity/auth/caller.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Signatures } from '../../vault/contract/contract.ts'
-import type { Approval, KeyUse, OpenPolicyKey } from '../../vault/contract/methods.ts'
+import type { Approval, KeyUse, OpenPolicyKey, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { grantedApproval, namedApproval, noteUse, requireStillOpen } from '../approvals/grant.ts'
 import { requestOf, type SpedUp, type TransactionAction } from '../approvals/request.ts'
 import type { SigningCtx } from '../ctx.ts'

@@ -1,8 +1,8 @@
 // Decides whether a policy allows a use of a wallet. A use is judged before the key is opened; previews are judged the same way.
 
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { Chain, DeclaredCalls, Intent, ReadCall } from '../../chains/chain.ts'
 import { sumOfValues } from '../../chains/intent.ts'
+import type { UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { type ArgumentRule, type CheckedTransaction, functionRuleOf, mismatchOf } from './evaluate.ts'
 import { limitShort } from './limits.ts'
 

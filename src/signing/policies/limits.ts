@@ -1,10 +1,9 @@
 // Token limits and rolling limits of a policy: how requests and answers write them, and whether enough is left for a use. The
 // amounts of a use are read with the code that the vault uses before it signs.
 
-import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { Intent, NodelessChain } from '../../chains/chain.ts'
 import { AppError } from '../../platform/errors.ts'
+import type { PolicyTerms, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { contractOf, countedNow, countUse } from '../../vault/language/policy-limits.ts'
 import { tokensTaken } from '../../vault/language/token-calls.ts'
 import { parseQuantity } from '../transactions/intent.ts'

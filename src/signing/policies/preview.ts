@@ -1,11 +1,10 @@
 // What a preview shows of policies: whether one allows the developer to do this, and if not, why.
 
 import type { HasDb } from '../../../db/client.ts'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { Reach, WalletRow } from '../../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../../chains/chain.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasVault } from '../../vault/contract/methods.ts'
+import type { HasVault, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
 import type { HasWallets } from '../wallets/ours.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'

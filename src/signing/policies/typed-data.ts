@@ -2,13 +2,12 @@
 // and charges the policy before the signature leaves it.
 
 import type { ApprovalRow } from '../../../db/queries/approvals.ts'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { NodelessChain } from '../../chains/chain.ts'
 import type { Signatory } from '../../identity/auth/caller.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Signatures } from '../../vault/contract/contract.ts'
-import type { Approval, KeyUse, OpenPolicies } from '../../vault/contract/methods.ts'
+import type { Approval, KeyUse, OpenPolicies, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
 import { contractOf, countUse } from '../../vault/language/policy-limits.ts'
 import { neverSigned, tokensGranted, typedDataMismatch } from '../../vault/language/typed-data-rules.ts'

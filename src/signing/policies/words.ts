@@ -1,7 +1,7 @@
 // A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and its dangers. The words
 // are made from the values to which the owner agrees with the PIN. Pure.
 
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
+import type { UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { areOnTypedData, PRIMARY_TYPE } from '../../vault/language/typed-data-rules.ts'
 import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
 import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'

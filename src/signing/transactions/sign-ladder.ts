@@ -1,5 +1,5 @@
 import type { Chain, Ladder, Unsigned } from '../../chains/chain.ts'
-import type { KeyUse } from '../../vault/contract/methods.ts'
+import type { KeyUse } from '../../vault/contract/vault.ts'
 import type { Signing } from '../policies/delegated.ts'
 import { type About, type AttemptPlace, type SignedAttempt, textOfAbout } from './recorded.ts'
 

@@ -9,7 +9,7 @@ import { walletMac } from '../../identity/auth/row-macs.ts'
 import type { Remember } from '../../identity/idempotency/once.ts'
 import type { HasClock } from '../../platform/clock.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { ImportedText } from '../../vault/contract/methods.ts'
+import type { ImportedText } from '../../vault/contract/vault.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { requestBackfill } from './request-backfill.ts'
 

@@ -1,7 +1,8 @@
 // The vault of another process, as an object with the same methods.
 
 import type { AnyMethod, Calls } from '../contract/method.ts'
-import { KEY_METHODS, METHODS, OPERATOR_METHODS, type OperatorVault, type Vault } from '../contract/methods.ts'
+import { KEY_METHODS, METHODS, OPERATOR_METHODS } from '../contract/methods.ts'
+import type { OperatorVault, Vault } from '../contract/vault.ts'
 import { type Client, type ConnectOptions, connect } from './connect.ts'
 import { isByTls } from './dial.ts'
 import { readTls } from './tls-files.ts'

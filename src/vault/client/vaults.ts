@@ -4,7 +4,7 @@ import type { HasClose } from '../../../db/client.ts'
 import type { Process } from '../../platform/config.ts'
 import { unreachable } from '../../platform/errors.ts'
 import { createLog } from '../../platform/process/log.ts'
-import type { OperatorVault, Vault } from '../contract/methods.ts'
+import type { OperatorVault, Vault } from '../contract/vault.ts'
 import {
   type ConnectOptions,
   connectOperatorVault,

@@ -19,7 +19,7 @@ export const Maybe = <Schema extends TSchema>(schema: Schema) => Type.Optional(T
 /** More values than this are in no message at all. */
 const MANY = 100_000
 export const ListOf = <Schema extends TSchema>(schema: Schema, maxItems = MANY) => Type.Array(schema, { maxItems })
-export const ByName = <Schema extends TSchema>(schema: Schema) =>
+const ByName = <Schema extends TSchema>(schema: Schema) =>
   Type.Record(Type.String(), schema, { ...closed, maxProperties: MANY })
 
 /** PostgreSQL takes no NUL. A statement that it refuses would fail for all who share it. */
@@ -27,7 +27,7 @@ const textUpTo = (maxLength: number) => Type.String({ pattern: '^[^\\u0000]*$', 
 /** A name, an address, an actor; the longest are credential ids of passkeys, and values of rules: 1,024 characters of two units. */
 export const Text = textUpTo(2_048)
 /** A function's declaration: 65,536 characters of two units. */
-export const Declaration = textUpTo(131_072)
+const Declaration = textUpTo(131_072)
 /** What a request or a row is about, as JSON, a signed transaction as hex, or a text to sign: a few megabytes. */
 export const LongText = textUpTo(32 * 1024 * 1024)
 export const Id = Type.String({ pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$', maxLength: 36 })
@@ -48,7 +48,7 @@ const isDetails = (value: unknown): boolean => {
 
 TypeRegistry.Set('Details', (_schema, value) => isDetails(value))
 /** All details of an audit row that come from a caller: the vault adds its own (vault/rooms/keys/facts.ts). */
-export const Details = Type.Unsafe<Record<string, string>>({ [Kind]: 'Details' })
+const Details = Type.Unsafe<Record<string, string>>({ [Kind]: 'Details' })
 
 export const credentials = Fields({
   from: Maybe(Text),
@@ -63,7 +63,7 @@ export const wallet = Fields({ id: Id, projectId: Id })
 export const keyRequest = { wallet, credentials, actor: Text }
 
 /** Tells the members of a union apart. */
-export const kind = <Kind extends string>(word: Kind) => ({ kind: Type.Literal(word) })
+const kind = <Kind extends string>(word: Kind) => ({ kind: Type.Literal(word) })
 
 /** What `changeFreezes` takes: lists of freezes are read and written as a whole. */
 export const freezeChange = Fields({

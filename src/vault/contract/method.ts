@@ -104,7 +104,7 @@ const shapeOf = <Schema extends TSchema>(schema: Schema): Shape<Schema> => {
 }
 
 /** The answer of a method that has none. */
-export const Nothing = Type.Unsafe<void>(Type.Null())
+const Nothing = Type.Unsafe<void>(Type.Null())
 
 type Declaration = {
   /** Absent: the method takes nothing. */
@@ -127,7 +127,7 @@ type MethodOf<Of extends Declaration> = Method<
 >
 
 /** A method by its name. */
-export const method = <const Of extends Declaration>(name: string, of: Of): MethodOf<Of> =>
+const method = <const Of extends Declaration>(name: string, of: Of): MethodOf<Of> =>
   ({
     name,
     input: shapeOf(of.input ?? NoFields),

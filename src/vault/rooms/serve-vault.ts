@@ -9,16 +9,8 @@ import { AppError } from '../../platform/errors.ts'
 import { Refused } from '../client/data.ts'
 import { operatorSocketOf } from '../client/remote-vault.ts'
 import type { AnyMethod, Calls } from '../contract/method.ts'
-import {
-  KEY_METHODS,
-  METHODS,
-  OPERATOR_METHODS,
-  type OpenKey,
-  type OpenPolicies,
-  type OpenPolicyKey,
-  type OperatorVault,
-  type Vault,
-} from '../contract/methods.ts'
+import { KEY_METHODS, METHODS, OPERATOR_METHODS } from '../contract/methods.ts'
+import type { OpenKey, OpenPolicies, OpenPolicyKey, OperatorVault, Vault } from '../contract/vault.ts'
 import { createRefusedConnections } from './refused-connections.ts'
 import { KeyClosed } from './vault.ts'
 import { doorAtPath, type PeerUsers } from './wire/door.ts'

@@ -1,3 +1,4 @@
+import type { ForgedRow, VaultRows } from '../contract/vault.ts'
 import { findContradictions } from './contradictions.ts'
 import { forgedDeveloperKeys, forgedUserKeyLocks, forgedUserKeys } from './credentials/forged-keys.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
@@ -7,20 +8,7 @@ import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
 import { forgedFreezeLists } from './wallets/freezes.ts'
 
-/** A row that decides something, and that somebody else than the service has written, put back or deleted. */
-export type ForgedRow = {
-  readonly table: string
-  /** null for a row of the deployment. */
-  readonly projectId: string | null
-  /** The primary key within its project. */
-  readonly id: string
-  readonly trouble: string
-}
-
 type Parts = Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal' | 'now' | 'freezes'>
-
-/** Forged rows of custody, and `unfinished` ones, which a stopped process can also leave. */
-export type CustodyRows = { readonly forged: readonly ForgedRow[]; readonly unfinished: readonly ForgedRow[] }
 
 const TABLES = [
   'projects',
@@ -41,7 +29,7 @@ const TABLES = [
  * counts of wrong PINs, policies, locks of keyrings, lists of delegates and of freezes). It opens no wallet.
  * @param input.projectId null: of all projects.
  */
-export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<CustodyRows> => {
+export const forgedRows = async (parts: Parts, input: { readonly projectId: string | null }): Promise<VaultRows> => {
   const contradictions = await findContradictions(parts.db, input)
   const guesses = await forgedGuesses(parts, input)
   const written: Partial<Record<(typeof TABLES)[number], readonly Omit<ForgedRow, 'table'>[]>> = {

@@ -29,7 +29,7 @@ export type Broken = {
   readonly trouble: string
 }
 
-export type Verification = {
+type Verification = {
   /** The head of each intact chain. */
   readonly heads: readonly string[]
   readonly broken: readonly Broken[]

@@ -38,7 +38,7 @@ const KEYS_AT_ONCE = 8
 /** Another round is needed only if projects were made during the last one. */
 const ROUNDS_MAX = 20
 
-export type Progress = { readonly done: number; readonly total: number }
+type Progress = { readonly done: number; readonly total: number }
 
 export type OnProgress = (progress: Progress) => void
 

@@ -5,18 +5,11 @@
 // one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API. Typed data must
 // have the digest of the approved one.
 
-import type { KeyUse } from '../../contract/methods.ts'
+import type { KeyUse } from '../../contract/vault.ts'
+import type { Call } from '../../language/call-rules.ts'
 import type { Payload, TypedData } from '../../language/payload.ts'
 import { typedDataDigest } from '../../language/typed-data.ts'
-import {
-  type Call,
-  callsExecuted,
-  callsSigned,
-  MULTI_SEND_CALL_ONLY,
-  ownerOf,
-  PROXY_FACTORY,
-  safeOf,
-} from '../keys/safe.ts'
+import { callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, ownerOf, PROXY_FACTORY, safeOf } from '../keys/safe.ts'
 import { fieldsOfTransaction, type TransactionFields } from '../keys/transaction-fields.ts'
 
 /** In decimal digits; absent if the request leaves it open. */

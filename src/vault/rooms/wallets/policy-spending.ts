@@ -17,7 +17,7 @@ import {
 import { readClock } from '../../../../db/queries/present.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { withClocks } from '../../client/clocks.ts'
-import type { Spends } from '../../contract/methods.ts'
+import type { Spends } from '../../contract/vault.ts'
 import { areRolling, countUse } from '../../language/policy-limits.ts'
 import type { Tokens } from '../../language/token-calls.ts'
 import type { CustodyCtx } from '../ctx.ts'
