@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { readConfig } from '../platform/config.ts'
 import { sentenceOf } from '../platform/environment/failure.ts'
 import { connectOperatorVault, operatorSocketOf } from '../vault/client/remote-vault.ts'
-import { LACKING_WORDS } from '../vault/contract/lacking.ts'
+import { LACKING_WORDS } from '../vault/contract/contract.ts'
 
 /** The container's runtime gives up a check that takes longer. */
 const TIMEOUT_MS = 4_000

@@ -10,7 +10,7 @@ import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/core-du
 import { createLog } from '../platform/process/log.ts'
 import { peerUsers } from '../platform/process/peer-users.ts'
 import { isByTls } from '../vault/client/remote-vault.ts'
-import { LACKING_WORDS } from '../vault/contract/lacking.ts'
+import { LACKING_WORDS } from '../vault/contract/contract.ts'
 import { serveVault } from '../vault/rooms/serve-vault.ts'
 import { startChaining } from '../vault/rooms/start-chaining.ts'
 import { startBeingSeen } from './being-seen.ts'

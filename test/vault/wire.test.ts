@@ -5,7 +5,7 @@ import { createServer, Socket } from 'node:net'
 import { join } from 'node:path'
 import { AppError } from '../../src/platform/errors.ts'
 import { connect } from '../../src/vault/client/connect.ts'
-import { UnfitVault } from '../../src/vault/contract/unfit-vault.ts'
+import { UnfitVault } from '../../src/vault/contract/contract.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { listen, serve } from '../../src/vault/rooms/wire/listen.ts'
 import {

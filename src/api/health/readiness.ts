@@ -10,7 +10,7 @@ import { AppError } from '../../platform/errors.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
 import type { HasSpace } from '../../platform/space.ts'
-import { LACKING_WORDS } from '../../vault/contract/lacking.ts'
+import { LACKING_WORDS } from '../../vault/contract/contract.ts'
 import type { HasVault } from '../../vault/contract/vault.ts'
 
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'

@@ -9,7 +9,7 @@ import { bindingsOf, checkDeployment, requireEnvironment } from '../../platform/
 import { sentenceOf } from '../../platform/environment/failure.ts'
 import { openSealer, type Sealer } from '../../platform/sealing/sealer.ts'
 import { connectVault } from '../../vault/client/remote-vault.ts'
-import { LACKING_WORDS, type Lacking } from '../../vault/contract/lacking.ts'
+import { LACKING_WORDS, type Lacking } from '../../vault/contract/contract.ts'
 import { type Finding, findingsOf } from './finding.ts'
 import { journalFinding } from './judge.ts'
 

@@ -10,8 +10,8 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../platform/errors.ts'
 import type { MeasureCall } from '../../platform/tracing/timings.ts'
+import { UnfitVault } from '../contract/contract.ts'
 import type { Given, Method } from '../contract/method.ts'
-import { UnfitVault } from '../contract/unfit-vault.ts'
 import { type Line, LineLost, openLine } from './line.ts'
 import type { TlsFiles } from './tls-files.ts'
 

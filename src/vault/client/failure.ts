@@ -6,7 +6,7 @@ import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { databaseTrouble } from '../../../db/trouble.ts'
 import { SECURITY_EVENTS } from '../../../db/words.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent } from '../../platform/errors.ts'
-import { UnfitVault } from '../contract/unfit-vault.ts'
+import { UnfitVault } from '../contract/contract.ts'
 import { Refused } from './data.ts'
 
 const closed = { additionalProperties: false } as const

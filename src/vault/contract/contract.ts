@@ -1,5 +1,30 @@
-// The values of the vault's contract: what an API may load of it beside the language of policies and the client. Types come from
-// vault.ts, which loads every room: other programs import nothing but types from there.
+// The values of the vault's contract that an API needs beside the table of methods (methods.ts) and their types (vault.ts).
+
+import { AppError } from '../../platform/errors.ts'
+
+/** The root key was changed, and this vault has only the old one. Nothing was done; a vault with the present key can do it. */
+export class UnfitVault extends AppError {
+  constructor() {
+    super('unavailable', 'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.', {
+      retryAfterSeconds: 30,
+    })
+    this.name = 'UnfitVault'
+  }
+}
+
+/** What a database may lack of a vault's journal, in sentences. Then the vault opens no key. */
+export const LACKING_WORDS = {
+  records: 'The database lacks what the vault has recorded since: an operator must run "cli restore".',
+  rows_of_notes:
+    'The database may lack what the vaults have signed last: an API is restoring it. Try again in a moment.',
+} as const
+
+type Word = keyof typeof LACKING_WORDS
+
+/** `records`: of the journal. `rows_of_notes`: of transactions and wallets, which an API writes by the journal's notes. */
+export type Lacking = Word | null
+
+export const LACKING = Object.keys(LACKING_WORDS) as readonly Word[]
 
 /** The developer secret of every project on testnet: published, so that anyone can try the service. */
 export const TESTNET_DEVELOPER_SECRET = 'testnet-secret'

@@ -81,9 +81,9 @@ const Digits = Type.String({ pattern: '^[0-9]{1,78}$', maxLength: 78 })
 const Seconds = Type.Integer({ minimum: 1 })
 /** More than a policy has limits or rules, and a limit has slots. */
 const SOME = 256
-export const limitCounts = ListOf(ListOf(Type.Tuple([Count, Digits]), SOME), SOME)
+const limitCounts = ListOf(ListOf(Type.Tuple([Count, Digits]), SOME), SOME)
 
-export const termsFields = {
+const termsFields = {
   id: Id,
   network: Text,
   argumentRules: ListOf(
@@ -130,6 +130,17 @@ export const policy = Fields({
   updatedAt: Type.Date(),
   revokedAt: OrNull(Type.Date()),
 })
+
+export const unrevokedPolicies = ListOf(
+  Fields({
+    ...termsFields,
+    uses: Count,
+    spentValue: Type.BigInt(),
+    limitCounts,
+    isExpired: Type.Boolean(),
+    readAt: Type.Date(),
+  }),
+)
 
 // What is to be signed.
 

@@ -5,6 +5,7 @@
 import { Type } from '@sinclair/typebox'
 import { CHAIN_FAMILIES, CONTROL_MODES, USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
 import { APPROVER_PASSKEYS_MAX } from '../language/approval.ts'
+import { LACKING } from './contract.ts'
 import {
   Bytes,
   Count,
@@ -17,7 +18,6 @@ import {
   Limit,
   ListOf,
   LongText,
-  limitCounts,
   Maybe,
   notesPage,
   OneOf,
@@ -26,11 +26,10 @@ import {
   signatures,
   Text,
   terms,
-  termsFields,
+  unrevokedPolicies,
   uses,
   wallet,
 } from './fields.ts'
-import { LACKING } from './lacking.ts'
 import { methods, Secret, SecretBytes } from './method.ts'
 
 const imported = Type.Union([Fields({ privateKey: Secret }), Fields({ mnemonicPhrase: Secret })])
@@ -59,17 +58,6 @@ const approval = Fields({
     APPROVER_PASSKEYS_MAX,
   ),
 })
-
-const unrevokedPolicies = ListOf(
-  Fields({
-    ...termsFields,
-    uses: Count,
-    spentValue: Type.BigInt(),
-    limitCounts,
-    isExpired: Type.Boolean(),
-    readAt: Type.Date(),
-  }),
-)
 
 /**
  * An opened key is an object with `sign` on both sides, and a number between them. That number means something only on the connection

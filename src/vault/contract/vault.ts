@@ -41,7 +41,7 @@ export type OpenPolicyKey = Disposable & {
 }
 
 /** By which of the opened policies to sign, with the approval if the policy has approvers. */
-export type SignBy = Omit<InputOf<typeof KEY_METHODS.signOnceByPolicy>, 'handle' | 'uses'>
+type SignBy = Omit<InputOf<typeof KEY_METHODS.signOnceByPolicy>, 'handle' | 'uses'>
 
 /** A wallet's policies, and what opens its key by one of them, for one use. */
 export type OpenPolicies = Disposable & {

@@ -15,7 +15,7 @@ import {
   unrevokedPolicies,
 } from '../../../db/queries/custody/unrevoked-policies.ts'
 import { userSecrets } from '../../../db/queries/custody/user-key-locks.ts'
-import { UnfitVault } from '../contract/unfit-vault.ts'
+import { UnfitVault } from '../contract/contract.ts'
 import type { OperatorVault } from '../contract/vault.ts'
 import { archiveLines, auditCheckpoints, dropArchived, planArchive, signCheckpoint } from './chain/archive.ts'
 import { verifyAudit } from './chain/verify.ts'

@@ -30,7 +30,7 @@ import {
 import type { AuditJson, MissingAudit } from '../../../../db/queries/custody/journal-audit.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { createBatcher, createQueue } from '../../../platform/queue.ts'
-import { LACKING_WORDS, type Lacking } from '../../contract/lacking.ts'
+import { LACKING_WORDS, type Lacking } from '../../contract/contract.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type JournalFile, NotCompacted, openJournalFile } from './journal-file.ts'
 import { createReader, type JournalReader, NOTES_BEFORE_MS } from './reader.ts'

@@ -3,7 +3,7 @@
 import type { Db } from '../../../../db/client.ts'
 import { listJournals, markRetired, readMark, unrecordedIds } from '../../../../db/queries/custody/journal.ts'
 import { AppError } from '../../../platform/errors.ts'
-import type { Lacking } from '../../contract/lacking.ts'
+import type { Lacking } from '../../contract/contract.ts'
 import type { JournalFile } from './journal-file.ts'
 import { type Note, readRecord } from './records.ts'
 import { replayAudit, replayRows } from './replay.ts'
