@@ -31,7 +31,14 @@ import {
   sealFamilyKeys,
   sealSeed,
 } from '../sealing/hierarchy.ts'
-import { type KeyRequest, type ReadRequest, readWallet, unlessForged, walletForged } from './read-wallet.ts'
+import {
+  isKeyringSetBack,
+  type KeyRequest,
+  type ReadRequest,
+  readWallet,
+  unlessForged,
+  walletForged,
+} from './read-wallet.ts'
 
 type Keyring = { readonly projectId: string; readonly keyringId: string }
 
@@ -189,7 +196,7 @@ const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
 export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promise<ExportedKeyring> => {
   using keys = new HeldKeys()
   const { actor } = request
-  const { wallet, row } = await readWallet(ctx, request)
+  const { wallet, row } = await readWallet(ctx, request, isKeyringSetBack)
   const { projectId, keyringId } = wallet
   const { credentialKeyOf, sealedSeed: sealed } = await checkAllCredentials(ctx, { ...request, wallet, row, keys })
   const { kind, controlModes } = row

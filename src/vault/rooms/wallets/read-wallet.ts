@@ -2,7 +2,7 @@
 // address and public key come from the rows, and what opens its key binds them.
 
 import type { WalletKeyRow, WalletRow } from '../../../../db/queries/custody/keyrings.ts'
-import { CONTROL_MODES } from '../../../../db/words.ts'
+import { CONTROL_MODES, type ControlMode } from '../../../../db/words.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
 import type { Credentials } from '../../contract/required-credentials.ts'
@@ -44,12 +44,24 @@ export const unlessForged = async <Result>(request: Request, open: () => Promise
   }
 }
 
-/** Whether the journal has a later version of a lock, or more control modes: somebody wrote earlier rows back. */
-const isSetBack = ({ journal }: CustodyCtx, { wallet, row }: ReadWallet): boolean =>
-  row.controlModes.length < journal.floorOf('keyrings', [wallet.keyringId]) ||
-  CONTROL_MODES.some(
-    (mode) => (row.locks[mode]?.version ?? 0) < journal.floorOf('owner_locks', [wallet.keyringId, mode]),
-  )
+/** Whether rows are earlier than those that the journal has: somebody wrote them back. */
+type IsSetBack = (ctx: CustodyCtx, read: ReadWallet) => boolean
+
+const lockFloor = ({ journal }: CustodyCtx, { wallet }: ReadWallet, mode: ControlMode): number =>
+  journal.floorOf('owner_locks', [wallet.keyringId, mode])
+
+/** The lock of the wallet's own mode. */
+const isLockSetBack: IsSetBack = (ctx, read) => {
+  const { controlMode } = read.wallet
+  return (read.row.locks[controlMode]?.version ?? 0) < lockFloor(ctx, read, controlMode)
+}
+
+/** All locks of the keyring, and how many there are: control that is shared stays shared. */
+export const isKeyringSetBack: IsSetBack = (ctx, read) => {
+  const { wallet, row } = read
+  if (row.controlModes.length < ctx.journal.floorOf('keyrings', [wallet.keyringId])) return true
+  return CONTROL_MODES.some((mode) => (row.locks[mode]?.version ?? 0) < lockFloor(ctx, read, mode))
+}
 
 /** A lock may change between the statement and the look at the journal. The next statement then finds its later version. */
 const READS_MAX = 3
@@ -63,11 +75,15 @@ export const readWalletOfAnyTime = async (ctx: CustodyCtx, request: Request): Pr
 }
 
 /**
- * Reads the wallet that a request names.
+ * Reads the wallet that a request names. @param isSetBack which earlier rows are forged: by default the lock of the wallet's mode.
  * @throws internal, with a security event, if the project has no such wallet, or if its rows contradict each other or are earlier than
  * the journal's.
  */
-export const readWallet = async (ctx: CustodyCtx, request: Request): Promise<ReadWallet> => {
+export const readWallet = async (
+  ctx: CustodyCtx,
+  request: Request,
+  isSetBack: IsSetBack = isLockSetBack,
+): Promise<ReadWallet> => {
   for (let reads = 0; reads < READS_MAX; reads += 1) {
     const read = await readWalletOfAnyTime(ctx, request)
     if (!isSetBack(ctx, read)) return read

@@ -4,7 +4,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { type Authorization, authorizationDigest } from '../keys/authorization.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { requireAllowed } from './delegates.ts'
-import { type KeyRequest, readWallet, walletForged } from './read-wallet.ts'
+import { isKeyringSetBack, type KeyRequest, readWallet, walletForged } from './read-wallet.ts'
 import { openByAllCredentials } from './wallet-key.ts'
 
 /** The chain is the wallet's: an authorisation for all chains (chain id 0) cannot be asked for. */
@@ -19,7 +19,7 @@ export const signAuthorization = async (
 ): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { actor } = request
-  const { wallet, row } = await readWallet(ctx, request)
+  const { wallet, row } = await readWallet(ctx, request, isKeyringSetBack)
   const { id: subject, projectId, network, type } = wallet
   const chain = ctx.chainOf(network)
   const { chainId } = chain

@@ -20,7 +20,14 @@ import { toSign } from '../keys/payloads.ts'
 import { coveredOf, traceOf } from '../keys/trace.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
 import { checkAllCredentials, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
-import { type KeyRequest, type ReadRequest, readWallet, unlessForged, walletForged } from './read-wallet.ts'
+import {
+  isKeyringSetBack,
+  type KeyRequest,
+  type ReadRequest,
+  readWallet,
+  unlessForged,
+  walletForged,
+} from './read-wallet.ts'
 
 type Opening = Pick<ReadRequest, 'actor'> & {
   readonly wallet: Omit<WalletRow, 'address'>
@@ -191,10 +198,14 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
 }
 
 const openBy =
-  (open: (ctx: CustodyCtx, request: ReadRequest) => Promise<Uint8Array>, purpose: Opened['purpose']) =>
+  (
+    open: (ctx: CustodyCtx, request: ReadRequest) => Promise<Uint8Array>,
+    purpose: Opened['purpose'],
+    isSetBack?: Parameters<typeof readWallet>[2],
+  ) =>
   async (ctx: CustodyCtx, request: KeyRequest): Promise<OpenKey> => {
     const { actor } = request
-    const { wallet, row } = await readWallet(ctx, request)
+    const { wallet, row } = await readWallet(ctx, request, isSetBack)
     const key = holdKey(ctx, { wallet, actor, purpose, privateKey: await open(ctx, { ...request, wallet, row }) })
     const commit = (acts: readonly AuditAct[]) => ctx.audit.commit(...acts)
     return {
@@ -217,4 +228,4 @@ export const openKey = openBy(openByOwnCredential, 'transactions')
 export const signOnce = signBy(openKey)
 
 /** The same with all credentials, as `Vault.signMessage` says. */
-export const signMessage = signBy(openBy(openByAllCredentials, 'messages'))
+export const signMessage = signBy(openBy(openByAllCredentials, 'messages', isKeyringSetBack))
