@@ -5,10 +5,10 @@ import { callRpc, callRpcForString } from './rpc.ts'
 /**
  * Keeps a chain on disk.
  *
- * anvil's own `--state` writes its file in place, so a kill can leave half a file, and it takes 1.3 s for 10,000 blocks when
- * the process should end. We fetch the chain with `anvil_dumpState` (0.1 s for as many blocks) and rename a complete file
- * into place: within a second of each transaction, and every half minute for empty blocks. A SIGKILL loses no more than
- * that.
+ * anvil's own `--state` writes its file in place, so a kill can leave half a file, and it takes 1.3 s for 10,000 blocks
+ * when the process should end. We fetch the chain with `anvil_dumpState` (0.1 s for as many blocks) and rename a
+ * complete file into place: within a second of each transaction, and every half minute for empty blocks. A SIGKILL
+ * loses no more than that.
  */
 type StateSaver = {
   /** Saves now. */
@@ -51,8 +51,8 @@ const replaceFile = async (path: string, content: Uint8Array): Promise<void> => 
 }
 
 /**
- * Saves the current chain as gzipped JSON, all or nothing. The node reads blocks and accounts one after the other, so a dump
- * is repeated if a block was mined during it.
+ * Saves the current chain as gzipped JSON, all or nothing. The node reads blocks and accounts one after the other, so a
+ * dump is repeated if a block was mined during it.
  * @returns the number of the last saved block
  */
 export const saveState = async (rpcUrl: string, statePath: string): Promise<number> => {

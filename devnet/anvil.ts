@@ -28,7 +28,10 @@ export type AnvilOptions = {
   readonly statePath?: string
   /** Mine a block at this interval, and one at once for each transaction. Without it: only for transactions. */
   readonly blockTimeSeconds?: number
-  /** The most gas that a transaction on the network may have. anvil enforces only the bound of EIP-7825, and no bound of bytes. */
+  /**
+   * The most gas that a transaction on the network may have. anvil enforces only the bound of EIP-7825, and no bound of
+   * bytes.
+   */
   readonly maxTransactionGas?: bigint | null
   /** anvil's messages while it starts. */
   readonly logPath?: string
@@ -37,8 +40,8 @@ export type AnvilOptions = {
 }
 
 /**
- * How many past states a chain keeps: a few more than the 64 blocks by which `finalized` lags. Each takes half a megabyte of
- * memory; without a limit anvil would write gigabytes into the home folder.
+ * How many past states a chain keeps: a few more than the 64 blocks by which `finalized` lags. Each takes half a
+ * megabyte of memory; without a limit anvil would write gigabytes into the home folder.
  */
 const STATES_KEPT = 100
 

@@ -20,7 +20,9 @@ export const endOf = async (logPath: string): Promise<string> => {
   return text === '' ? `${logPath} is empty.` : `${logPath} ends:\n${text.split('\n').slice(-LINES_SHOWN).join('\n')}`
 }
 
-/** Watches whether a process works: whether its CPU time or its log grows. @returns for how long it has done nothing. */
+/**
+ * Watches whether a process works: whether its CPU time or its log grows. @returns for how long it has done nothing.
+ */
 const watchWork = ({ process, logPath }: StartingPart): (() => Promise<number>) => {
   let [cpuSeconds, logBytes, workedAt, lookedAt] = [0, 0, Date.now(), 0]
   return async () => {

@@ -20,9 +20,9 @@ import { callRpc, callRpcForString } from './rpc.ts'
 /**
  * Safe 1.4.1 on a local chain, at its public addresses.
  *
- * Those addresses come from CREATE2 by Safe's singleton factory with salt 0. The factory has the code of the deterministic
- * deployment proxy that is built into anvil, so we put that code at the factory's address. The other contracts are deployed
- * as on the public chains, and checked with the code hashes that Safe publishes.
+ * Those addresses come from CREATE2 by Safe's singleton factory with salt 0. The factory has the code of the
+ * deterministic deployment proxy that is built into anvil, so we put that code at the factory's address. The other
+ * contracts are deployed as on the public chains, and checked with the code hashes that Safe publishes.
  */
 const SAFE_VERSION = '1.4.1'
 const SINGLETON_FACTORY = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'

@@ -6,11 +6,11 @@ import type { State } from './runtime-changes.ts'
 /**
  * The blocks and the state of a local Substrate chain, in a SQLite file or in memory.
  *
- * chopsticks forks a chain from a node, and asks that node for everything that it has not changed itself. Here that node is
- * this archive: it has every block from the genesis on and answers like a node. So a restart goes on from the newest block
- * with the same hashes, and old blocks need no memory.
- * State is stored by the number of the block that set it. Values that were superseded more than `STATE_BLOCKS_KEPT` blocks
- * ago are deleted, as pruning nodes do. The events and the time of every block stay, so that history can be indexed.
+ * chopsticks forks a chain from a node, and asks that node for everything that it has not changed itself. Here that
+ * node is this archive: it has every block from the genesis on and answers like a node. So a restart goes on from the
+ * newest block with the same hashes, and old blocks need no memory. State is stored by the number of the block that set
+ * it. Values that were superseded more than `STATE_BLOCKS_KEPT` blocks ago are deleted, as pruning nodes do. The events
+ * and the time of every block stay, so that history can be indexed.
  */
 export type Archive = {
   /** Answers the node methods that chopsticks calls. */

@@ -35,7 +35,10 @@ const memoryOf = <Answer>(answer: (code: Hex) => Answer) =>
 getRuntimeVersion.cache = memoryOf(versionOf)
 getAuraSlotDuration.cache = memoryOf((code) => Number(constantOf(code, 'AuraApi_slot_duration').readBigUInt64LE()))
 
-/** Calls the runtime of a block by `callRuntime`, in place of chopsticks' own way. @param state the block's, once it is stored */
+/**
+ * Calls the runtime of a block by `callRuntime`, in place of chopsticks' own way. @param state the block's, once it is
+ * stored
+ */
 export const withRuntime = (block: Block, state: State): Block => {
   const call: Block['call'] = async (name, args) => {
     const changes = createChanges(state)

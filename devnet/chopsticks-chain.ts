@@ -14,8 +14,9 @@ import { createPool, type Pool } from './chopsticks-pool.ts'
 import { createChanges } from './runtime-changes.ts'
 
 /**
- * A real Asset Hub runtime (statemine 900) on its own chain: chopsticks has the blocks and the inherent extrinsics, runtime.ts
- * runs the runtime, and this file decides when blocks are built and with what. The genesis has the name, coin and SS58 prefix of the network that the chain stands for.
+ * A real Asset Hub runtime (statemine 900) on its own chain: chopsticks has the blocks and the inherent extrinsics,
+ * runtime.ts runs the runtime, and this file decides when blocks are built and with what. The genesis has the name,
+ * coin and SS58 prefix of the network that the chain stands for.
  */
 export type LocalChain = {
   readonly chain: Blockchain
@@ -115,8 +116,8 @@ const providerOf = (archive: Archive) => {
 }
 
 /**
- * The newest block, prepared as parent of a block with the current time. chopsticks advances a slot per block and would soon
- * be in the future, so we set the last slot to have just ended and clear the number of blocks in the slot.
+ * The newest block, prepared as parent of a block with the current time. chopsticks advances a slot per block and would
+ * soon be in the future, so we set the last slot to have just ended and clear the number of blocks in the slot.
  */
 const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; isDeep: boolean }) => {
   const { head } = chain

@@ -12,8 +12,8 @@ import {
 import { PoolError } from './chopsticks-pool.ts'
 
 /**
- * The RPC methods of a local Substrate chain: those of chopsticks, those where a real node behaves differently, and those that
- * control the chain (`dev_…`).
+ * The RPC methods of a local Substrate chain: those of chopsticks, those where a real node behaves differently, and
+ * those that control the chain (`dev_…`).
  */
 export type Methods = (request: Request, subscriptions: Subscriptions) => Promise<unknown>
 
@@ -47,19 +47,19 @@ const shownHeader = ({ parentHash, number, stateRoot, extrinsicsRoot, digest }: 
 })
 
 /**
- * Blocks by hash, read from the archive: chopsticks needs a tenth of a second to rebuild an old block, and denies some if more
- * are requested at once than it holds in memory. null if the archive does not have it.
+ * Blocks by hash, read from the archive: chopsticks needs a tenth of a second to rebuild an old block, and denies some
+ * if more are requested at once than it holds in memory. null if the archive does not have it.
  */
 const archivedOf = ({ archive }: LocalChain) => {
   const registry = new TypeRegistry()
   const header = (hash: Hex) => {
-    const kept = archive.answer('chain_getHeader', [hash])
-    return kept === null ? null : shownHeader(registry.createType('Header', kept) as Header)
+    const archived = archive.answer('chain_getHeader', [hash])
+    return archived === null ? null : shownHeader(registry.createType('Header', archived) as Header)
   }
   const block = (hash: Hex) => {
-    const kept = archive.answer('chain_getBlock', [hash]) as { block: { extrinsics: readonly Hex[] } } | null
-    if (kept === null) return null
-    return { block: { header: header(hash), extrinsics: kept.block.extrinsics }, justifications: null }
+    const archived = archive.answer('chain_getBlock', [hash]) as { block: { extrinsics: readonly Hex[] } } | null
+    if (archived === null) return null
+    return { block: { header: header(hash), extrinsics: archived.block.extrinsics }, justifications: null }
   }
   return { header, block, has: (hash: Hex) => archive.answer('chain_getHeader', [hash]) !== null }
 }

@@ -1,5 +1,5 @@
-// The process of a local Substrate chain. Its only argument is `ChopsticksOptions` as JSON. It prints its port, and ends with
-// SIGTERM; the archive then has all of its blocks.
+// The process of a local Substrate chain. Its only argument is `ChopsticksOptions` as JSON. It prints its port, and
+// ends with SIGTERM; the archive then has all of its blocks.
 
 import { SUBSTRATE_NETWORKS } from '../src/platform/networks.ts'
 import type { ChopsticksOptions } from './chopsticks.ts'
@@ -18,8 +18,9 @@ const options = readOptions()
 const open = async () => {
   const local = await openLocalChain(options)
   const manners = { instant: options.instant ?? true, finalityLagBlocks: options.finalityLagBlocks ?? 0 }
-  // The runtime accepts no extrinsic on the genesis. Built before the port is printed: whoever starts this waits for as long as it
-  // works, but a client's question has a time limit, which the first block takes longer than on a slow machine.
+  // The runtime accepts no extrinsic on the genesis. Built before the port is printed: whoever starts this waits for as
+  // long as it works, but a client's question has a time limit, which the first block takes longer than on a slow
+  // machine.
   if (local.chain.head.number === 0) await local.newBlock()
   return { local, methods: createMethods(local, manners) }
 }
@@ -54,8 +55,8 @@ const ofProcess: Readonly<Record<string, () => Promise<unknown> | unknown>> = {
     server = serve(0)
     return server.port
   },
-  // Stops serving at the ports before, and forgets the chain: the next question gets the first block of a new one. A chain that is
-  // not kept begins so in a quarter of the time of a process.
+  // Stops serving at the ports before, and forgets the chain: the next question gets the first block of a new one. A
+  // chain that is not kept begins so in a quarter of the time of a process.
   dev_startOver: async () => {
     for (const each of left.splice(0)) each.stop()
     if (opened !== null) (await opened).local.close()

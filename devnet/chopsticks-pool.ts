@@ -3,16 +3,16 @@ import { blake2AsHex } from '@polkadot/util-crypto'
 import { accountKey, readNonce } from './substrate-account.ts'
 
 /**
- * The pool of waiting extrinsics, with a node's rules: each is accepted once; one with a future nonce waits for the earlier
- * ones; of two with one nonce, the higher priority wins. (chopsticks' own pool accepts all, and drops those whose nonce is not
- * the next one.)
+ * The pool of waiting extrinsics, with a node's rules: each is accepted once; one with a future nonce waits for the
+ * earlier ones; of two with one nonce, the higher priority wins. (chopsticks' own pool accepts all, and drops those
+ * whose nonce is not the next one.)
  */
 export type Pool = {
   /** @returns the extrinsic's hash. @throws ResponseError with a node's codes and messages */
   readonly submit: (extrinsic: Hex) => Promise<Hex>
   /** The extrinsics that the next block can include, in order. */
   readonly ready: () => Promise<readonly Hex[]>
-  /** Removes those that a block included, and those of `tried` that it refused. */
+  /** Removes the extrinsics that a block included, and those of `tried` that it refused. */
   readonly taken: (tried: readonly Hex[]) => Promise<void>
   /** The nonce after an account's last ready extrinsic. @param address SS58, any prefix */
   readonly nextNonce: (address: string) => Promise<number>
@@ -69,11 +69,12 @@ const validate = async (chain: Blockchain, extrinsic: Hex): Promise<bigint> => {
 export const createPool = (chain: Blockchain): Pool => {
   const pool = new Map<Hex, Pooled>()
   const nonceOf = async (signer: Uint8Array) => readNonce(await chain.head.get(accountKey(signer)))
-  const of = (signer: Uint8Array) => [...pool.values()].filter((each) => Buffer.compare(each.signer, signer) === 0)
+  const pendingOf = (signer: Uint8Array) =>
+    [...pool.values()].filter((each) => Buffer.compare(each.signer, signer) === 0)
 
   const readyOf = async (signer: Uint8Array): Promise<readonly Pooled[]> => {
     const first = await nonceOf(signer)
-    const byNonce = new Map(of(signer).map((each) => [each.nonce, each]))
+    const byNonce = new Map(pendingOf(signer).map((each) => [each.nonce, each]))
     const ready: Pooled[] = []
     for (let next = byNonce.get(first); next !== undefined; next = byNonce.get(first + ready.length)) ready.push(next)
     return ready
@@ -85,7 +86,7 @@ export const createPool = (chain: Blockchain): Pool => {
     const priority = await validate(chain, extrinsic)
     const decoded = (await chain.head.registry).createType('Extrinsic', extrinsic)
     const [signer, nonce] = [decoded.signer.toU8a().slice(-32), decoded.nonce.toNumber()]
-    const rival = of(signer).find((each) => each.nonce === nonce)
+    const rival = pendingOf(signer).find((each) => each.nonce === nonce)
     if (rival !== undefined) {
       const words = 'The transaction has too low priority to replace another transaction already in the pool.'
       const compared = `Priority is too low: (${rival.priority} vs ${priority})`

@@ -8,8 +8,8 @@ import { accountKey, publicKeyFrom, readFree } from './substrate-account.ts'
 import type { TetheredProcess } from './tether.ts'
 
 /**
- * A local Substrate chain: a real Asset Hub runtime (Balances, Uniques, Assets) in chopsticks, in its own process. The same
- * runtime stands in for Vara, with Vara's name and coin; it has balances but no programs.
+ * A local Substrate chain: a real Asset Hub runtime (Balances, Uniques, Assets) in chopsticks, in its own process. The
+ * same runtime stands in for Vara, with Vara's name and coin; it has balances but no programs.
  */
 export type Chopsticks = {
   /** For HTTP; `wsUrl` for WebSocket on the same port. */
@@ -31,7 +31,9 @@ export type ChopsticksOptions = {
   readonly network: SubstrateNetwork
   /** A free port by default. */
   readonly port?: number
-  /** A chain specification (raw, JSON, gzip) to use instead of our own runtime: it brings its name, coin and genesis. */
+  /**
+   * A chain specification (raw, JSON, gzip) to use instead of our own runtime: it brings its name, coin and genesis.
+   */
   readonly specPath?: string
   /** The SQLite file of the blocks and state, created if missing. Without it, the chain is lost at the end. */
   readonly statePath?: string
@@ -91,8 +93,8 @@ export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions
 }
 
 /**
- * Ends a chain that is not kept, at its port and with its connections, and makes its process one of a new chain, which begins with
- * the first question.
+ * Ends a chain that is not kept, at its port and with its connections, and makes its process one of a new chain, which
+ * begins with the first question.
  * @returns the new chain, at another port
  */
 export const startOver = async (chain: Chopsticks): Promise<Chopsticks> => {

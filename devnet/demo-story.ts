@@ -1,4 +1,5 @@
-// Shared by the demo's steps: the service as a client sees it, the chains as their nodes report them, and earlier results.
+// Shared by the demo's steps: the service as a client sees it, the chains as their nodes report them, and earlier
+// results.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
@@ -137,7 +138,7 @@ const nodesOf = (dev: DevJson) => {
     return chainOf(network).waitForTransactionReceipt({ hash, timeout: WAIT_MS })
   }
 
-  /** Sends from the chain's own funded account, which stands for the rest of the world. */
+  /** Sends from the chain's own funded account, which stands for any other account. */
   const sendFromOutside = async (
     network: Network,
     transaction: { readonly to?: Address; readonly data?: Hex; readonly value?: Hex },

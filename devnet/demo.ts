@@ -1,5 +1,5 @@
-// `bun run demo`: the main job as a story on the dev stack (started here if none is running). The result of each step is
-// checked on the chain by plain JSON-RPC, and the exit code is 0 only if all are right.
+// `bun run demo`: the main job as a story on the dev stack (started here if none is running). The result of each step
+// is checked on the chain by plain JSON-RPC, and the exit code is 0 only if all are right.
 
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

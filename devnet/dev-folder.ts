@@ -47,8 +47,8 @@ export const openDevFolder = async (path: string): Promise<DevFolder> => {
 }
 
 /**
- * Locks the folder for this process until it ends. The kernel holds the lock on a file that SQLite keeps open, so a killed
- * stack leaves nothing to clean up.
+ * Locks the folder for this process until it ends. The kernel holds the lock on a file that SQLite keeps open, so a
+ * killed stack leaves nothing to clean up.
  * @returns whether the folder was free
  */
 export const lockDevFolder = (folder: DevFolder): boolean => {

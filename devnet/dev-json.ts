@@ -46,7 +46,10 @@ export const removeDevJson = (devFolder: string): Promise<void> => rm(pathIn(dev
 
 const commandEnvIn = (devFolder: string): string => join(devFolder, 'cli.env')
 
-/** Writes the variables of a command, which one without an environment of its own reads (src/operators/cli/dev-stack.ts). */
+/**
+ * Writes the variables of a command, which one without an environment of its own reads
+ * (src/operators/cli/dev-stack.ts).
+ */
 export const writeCommandEnv = async (
   devFolder: string,
   variables: Readonly<Record<string, string | undefined>>,

@@ -22,7 +22,10 @@ const headersOf = (project: DevProject) => ({
   'content-type': 'application/json',
 })
 
-/** The project wallet's address on a network; undefined if this database has no such project, or the project no such wallet. */
+/**
+ * The project wallet's address on a network; undefined if this database has no such project, or the project no such
+ * wallet.
+ */
 export const projectWallet = async ({ baseUrl, project, network }: Place): Promise<string | undefined> => {
   const query = new URLSearchParams({ network, owner_id: project.project_id })
   const response = await fetch(`${baseUrl}/wallets/get-by-owner-id?${query}`, { headers: headersOf(project) })

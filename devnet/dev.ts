@@ -121,7 +121,7 @@ const run = async (): Promise<number> => {
     await writeCommandEnv(folder.root, started.commandEnv)
     await writeDevJson(folder.root, started.dev)
     console.log(welcome(started.dev, shownFolder))
-    // Nobody waits for it: most of those who start the stack need no console.
+    // The start does not wait for it: most developers need no console.
     const consoleShown = started.startConsole().then(async ({ link, port: consolePort }) => {
       await writeCommandEnv(folder.root, { ...started.commandEnv, CONSOLE_PORT: String(consolePort) })
       showConsole(link)

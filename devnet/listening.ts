@@ -40,7 +40,8 @@ const waitForPort = async ({ name, process, logPath, messages }: Waiting): Promi
 }
 
 /**
- * Starts a local node and waits until its output names its port on 127.0.0.1. Without a `logPath` the output is not kept.
+ * Starts a local node and waits until its output names its port on 127.0.0.1. Without a `logPath` the output is not
+ * kept.
  * @throws Error with its last messages if it does not start
  */
 export const startListening = async (

@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const POLL_MS = 50
 
-/** A port of 127.0.0.1 that is currently free. Somebody else may take it first, so the caller must retry with another. */
+/**
+ * A port of 127.0.0.1 that is currently free. Another process may take it first, so the caller must retry with another.
+ */
 export const freePort = (): Promise<number> => {
   return new Promise((resolve, reject) => {
     const server = createServer()
@@ -21,7 +23,7 @@ export const freePort = (): Promise<number> => {
 const canListen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
-    // On a machine without IPv6 nobody listens there.
+    // On a machine without IPv6 no process listens there.
     server.once('error', (error: NodeJS.ErrnoException) =>
       resolve(error.code !== 'EADDRINUSE' && error.code !== 'EACCES'),
     )

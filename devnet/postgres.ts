@@ -12,9 +12,9 @@ import { startTethered, type TetheredProcess } from './tether.ts'
 /**
  * PostgreSQL from npm, for development and tests.
  *
- * PostgreSQL refuses to run as root. For root we run it as the user 65534 ("nobody"), who owns the data folder but perhaps
- * cannot enter the folders above it. On Linux we set the working directory while still root, and name the data folder
- * `/proc/self/cwd`, which needs no access to the folders above.
+ * PostgreSQL refuses to run as root. For root we run it as the user 65534 ("nobody"), who owns the data folder but
+ * perhaps cannot enter the folders above it. On Linux we set the working directory while still root, and name the data
+ * folder `/proc/self/cwd`, which needs no access to the folders above.
  */
 export type PostgresServer = {
   /** The superuser's URL, password included. */
@@ -132,9 +132,9 @@ const readLines = async (path: string): Promise<readonly string[]> =>
   (await readFile(path, 'utf8').catch(() => '')).split('\n')
 
 /**
- * Makes sure that no other server uses this folder. PostgreSQL itself removes the pid file of a killed server, unless its
- * pid now belongs to another process of this user, which is common in containers. If a server's parent was killed, the server
- * is just shutting down, so we wait for it.
+ * Makes sure that no other server uses this folder. PostgreSQL itself removes the pid file of a killed server, unless
+ * its pid now belongs to another process of this user, which is common in containers. If a server's parent was killed,
+ * the server is just shutting down, so we wait for it.
  */
 const releasePidFile = async (directory: string): Promise<void> => {
   const path = join(directory, 'postmaster.pid')

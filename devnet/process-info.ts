@@ -11,7 +11,10 @@ const parse = (text: string): ProcessInfo | undefined => {
   return { parentPid: Number(parentPid), command: command.trim() }
 }
 
-/** What Linux says of a process from the third field on. The second is a name in parentheses that may hold anything (proc_pid_stat(5)). */
+/**
+ * What Linux says of a process from the third field on. The second is a name in parentheses that may hold anything
+ * (proc_pid_stat(5)).
+ */
 const statOf = (pid: number): string => readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^[0-9]+ \(.*\) /s, '')
 
 /** A process's parent and command line; undefined if it does not run or the system does not say. */

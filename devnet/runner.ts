@@ -1,8 +1,8 @@
 import { isRunning, readProcess } from './process-info.ts'
 
 /**
- * `npx bun run dev` is four processes: npm, its shell, `bun run`, and this one. npm passes a SIGTERM only to its shell, and
- * nobody hears of a killed npm. So this process watches the package runner that started it.
+ * `npx bun run dev` is four processes: npm, its shell, `bun run`, and this one. npm passes a SIGTERM only to its shell,
+ * and nobody hears of a killed npm. So this process watches the package runner that started it.
  */
 const RUNNER = /(^|[/ ])(npm|npx|pnpm|yarn)\b|(^|\/)bun(\.exe)? run /
 const ANCESTORS_MAX = 4

@@ -97,21 +97,21 @@ const storageFunctions = ({ memory, changes }: Ground): Functions => {
 }
 
 const hashFunctions = ({ memory }: Ground): Functions => {
-  const by = (hash: (bytes: Uint8Array) => Uint8Array) => (bytes: bigint) => memory.place(hash(memory.read(bytes)))
+  const hashing = (hash: (bytes: Uint8Array) => Uint8Array) => (bytes: bigint) => memory.place(hash(memory.read(bytes)))
   return {
-    ext_hashing_blake2_128_version_1: by((bytes) => blake2AsU8a(bytes, 128)),
-    ext_hashing_blake2_256_version_1: by((bytes) => blake2AsU8a(bytes, 256)),
-    ext_hashing_twox_64_version_1: by((bytes) => xxhashAsU8a(bytes, 64)),
-    ext_hashing_twox_128_version_1: by((bytes) => xxhashAsU8a(bytes, 128)),
-    ext_hashing_keccak_256_version_1: by((bytes) => keccakAsU8a(bytes)),
-    ext_hashing_sha2_256_version_1: by((bytes) => sha256AsU8a(bytes)),
+    ext_hashing_blake2_128_version_1: hashing((bytes) => blake2AsU8a(bytes, 128)),
+    ext_hashing_blake2_256_version_1: hashing((bytes) => blake2AsU8a(bytes, 256)),
+    ext_hashing_twox_64_version_1: hashing((bytes) => xxhashAsU8a(bytes, 64)),
+    ext_hashing_twox_128_version_1: hashing((bytes) => xxhashAsU8a(bytes, 128)),
+    ext_hashing_keccak_256_version_1: hashing((bytes) => keccakAsU8a(bytes)),
+    ext_hashing_sha2_256_version_1: hashing((bytes) => sha256AsU8a(bytes)),
   }
 }
 
 type Verify = (message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array) => boolean
 
 const signatureFunctions = ({ memory }: Ground): Functions => {
-  const by = (verify: Verify) => (signature: number, message: bigint, publicKey: number) => {
+  const verifying = (verify: Verify) => (signature: number, message: bigint, publicKey: number) => {
     try {
       return verify(memory.read(message), memory.readAt(signature, 64), memory.readAt(publicKey, 32)) ? 1 : 0
     } catch {
@@ -130,8 +130,8 @@ const signatureFunctions = ({ memory }: Ground): Functions => {
     }
   }
   return {
-    ext_crypto_sr25519_verify_version_2: by(sr25519Verify),
-    ext_crypto_ed25519_verify_version_1: by(ed25519Verify),
+    ext_crypto_sr25519_verify_version_2: verifying(sr25519Verify),
+    ext_crypto_ed25519_verify_version_1: verifying(ed25519Verify),
     ext_crypto_secp256k1_ecdsa_recover_compressed_version_2: recover,
     // Each signature of a batch is verified at once.
     ext_crypto_start_batch_verify_version_1: () => undefined,
@@ -150,8 +150,8 @@ const SILENT: Functions = {
 }
 
 /**
- * The functions of the host that a runtime calls (Polkadot Protocol Specification, appendix "Polkadot Host API"), but for
- * child tries, the keys of validators and offchain workers, which no local chain needs.
+ * The functions of the host that a runtime calls (Polkadot Protocol Specification, appendix "Polkadot Host API"), but
+ * for child tries, the keys of validators and offchain workers, which no local chain needs.
  */
 export const hostFunctions = (ground: Ground): Functions => ({
   ext_allocator_malloc_version_1: ground.memory.allocate,

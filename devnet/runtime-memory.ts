@@ -1,6 +1,7 @@
 /**
- * The memory of a runtime, for one call after the other: engines make only a few at a time. The host allocates in it, also for the runtime. Most arguments and results are bytes,
- * named by one number: their place in the lower half, their length in the upper one.
+ * The memory of a runtime, for one call after the other: engines make only a few at a time. The host allocates in it,
+ * also for the runtime. Most arguments and results are bytes, named by one number: their place in the lower half, their
+ * length in the upper one.
  */
 export type RuntimeMemory = {
   readonly memory: WebAssembly.Memory
@@ -27,7 +28,9 @@ const HEADER_BYTES = 8
 /** The least block is of 8 bytes. */
 const LEAST_ORDER = 3
 
-/** Creates an empty memory. Blocks have powers of two as lengths; a freed one is used again for the next of its length. */
+/**
+ * Creates an empty memory. Blocks have powers of two as lengths; a freed one is used again for the next of its length.
+ */
 export const createRuntimeMemory = (): RuntimeMemory => {
   const memory = new WebAssembly.Memory({ initial: FIRST_PAGES })
   const orders = new Map<number, number>()

@@ -20,8 +20,8 @@ const compile = (code: Hex): WebAssembly.Module => {
 }
 
 /**
- * Calls a function of a runtime, which this process compiles once. chopsticks interprets the runtime in WebAssembly, and reads
- * its code anew for each call, which takes a hundred times as long.
+ * Calls a function of a runtime, which this process compiles once. chopsticks interprets the runtime in WebAssembly,
+ * and reads its code anew for each call, which takes a hundred times as long.
  * @param input.input in SCALE
  * @returns the result in SCALE. @throws Error if the runtime panics
  */

@@ -30,8 +30,8 @@ import { startTethered, type TetheredProcess } from './tether.ts'
 type Stack = {
   /**
    * Starts everything but the console.
-   * @returns the details for users and programs, the variables of a command, and what starts the console afterwards and gives a
-   * link to it, and its port. @throws Error if a part does not start
+   * @returns the details for users and programs, the variables of a command, and what starts the console afterwards and
+   * gives a link to it, and its port. @throws Error if a part does not start
    */
   readonly start: () => Promise<{
     readonly dev: DevJson
@@ -107,7 +107,9 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   OUTGOING_ALLOWED_HOSTS: 'localhost,127.0.0.0/8,::1',
 })
 
-/** Resolves with what a service shows when it is ready. @throws Error with its last messages if it does not get there */
+/**
+ * Resolves with what a service shows when it is ready. @throws Error with its last messages if it does not get there
+ */
 const ready = async <Shown>(part: ServicePart, look: () => Promise<Shown | undefined>): Promise<Shown> => {
   const waited = await awaitPart(part, look)
   if ('found' in waited) return waited.found

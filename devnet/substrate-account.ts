@@ -6,7 +6,9 @@ type Hex = `0x${string}`
 
 /** twox128("System") and twox128("Account"). */
 const ACCOUNT_PREFIX = '26aa394eea5630e07c48ae0c9558cef7b99d880ec681799c0cf30e8886371da9'
-/** nonce, consumers, providers, sufficients: 4 bytes each; free, reserved and two more: 16 bytes each; little-endian. */
+/**
+ * nonce, consumers, providers, sufficients: 4 bytes each; free, reserved and two more: 16 bytes each; little-endian.
+ */
 const ACCOUNT_BYTES = 80
 const PROVIDERS_AT = 8
 const FREE_AT = 16
@@ -39,7 +41,10 @@ export const readNonce = (account: string | null | undefined): number =>
 export const readFree = (account: string | null | undefined): bigint =>
   account ? readU128(bytesOf(account), FREE_AT) : 0n
 
-/** An account with another free balance and at least one provider, which keeps it alive. @param account as of `readNonce` */
+/**
+ * An account with another free balance and at least one provider, which keeps it alive. @param account as of
+ * `readNonce`
+ */
 export const withFree = (account: string | null | undefined, freePlanck: bigint): Hex => {
   const bytes = account ? bytesOf(account) : Buffer.alloc(ACCOUNT_BYTES)
   bytes.writeUInt32LE(Math.max(1, bytes.readUInt32LE(PROVIDERS_AT)), PROVIDERS_AT)

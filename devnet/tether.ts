@@ -4,11 +4,11 @@ import { closeSync, openSync } from 'node:fs'
 /**
  * A child process that never outlives this one, even after SIGKILL.
  *
- * The child's shell starts a watcher that reads from a pipe whose other end only this process holds. When this process ends,
- * the kernel closes that end, the watcher's read returns, and it sends the stop signal to the child. The shell then becomes
- * the program (`exec`), so the pid is the program's own. The watcher is forked twice, so that the program has no unknown
- * child. The child gets its own session: Ctrl-C in a terminal reaches only this process, which stops its children in the
- * right order.
+ * The child's shell starts a watcher that reads from a pipe whose other end only this process holds. When this process
+ * ends, the kernel closes that end, the watcher's read returns, and it sends the stop signal to the child. The shell
+ * then becomes the program (`exec`), so the pid is the program's own. The watcher is forked twice, so that the program
+ * has no unknown child. The child gets its own session: Ctrl-C in a terminal reaches only this process, which stops its
+ * children in the right order.
  */
 export type TetheredProcess = {
   readonly pid: number

@@ -458,7 +458,7 @@ describe('what no file may contain', () => {
       'src/assets/activity/check-balances.ts',
       'src/assets/activity/read-range.ts',
       'src/chains/evm/address.ts',
-      'src/chains/substrate/sails.ts',
+      'src/chains/substrate/vnft.ts',
       'src/identity/auth/throttle.ts',
       'src/platform/http/gate.ts',
       'src/platform/http/peer.ts',

@@ -24,8 +24,8 @@ const claimsOf = (token: string): unknown => {
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
 /**
- * Reads an access token without verifying it: only the service decides by tokens. Its lifetime is a difference of the service's
- * own times, as this device's clock may be wrong.
+ * Reads an access token without verifying it: only the service decides by tokens. Its lifetime is a difference of the
+ * service's own times, as this device's clock may be wrong.
  */
 export const readAccessToken = (token: string): { readonly user: User; readonly lifetimeMs: number } => {
   const claims = claimsOf(token)

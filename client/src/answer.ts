@@ -1,8 +1,9 @@
 // Which answer is the service's own, and what follows where it is not.
 //
-// Between a client and the service are gateways, which answer in the service's place: with a page, with JSON of their own, or by
-// ending the connection. So an answer counts as the service's by its form alone: `{ error, code }`, or what the operation gives.
-// Every other one is a lost answer, whatever its status says: the service may have done what it was asked for.
+// Between a client and the service are gateways, which answer in the service's place: with a page, with JSON of their
+// own, or by ending the connection. So an answer counts as the service's by its form alone: `{ error, code }`, or what
+// the operation gives. Every other one is a lost answer, whatever its status says: the service may have done what it
+// was asked for.
 
 import type { components } from './document.generated.ts'
 import { ApprovalRequiredError, type Code, StrongroomError } from './errors.ts'
@@ -38,7 +39,8 @@ const isGiven = (body: unknown, gives: Operation['gives']): boolean => {
 
 /**
  * The answer of an operation, or throws what the service refuses.
- * @throws StrongroomError with the code `answer_unreadable` for a lost answer; what `fetch` throws if the answer breaks off
+ * @throws StrongroomError with the code `answer_unreadable` for a lost answer; what `fetch` throws if the answer breaks
+ * off
  */
 export const readAnswer = async (response: Response, { gives }: Operation): Promise<unknown> => {
   const { status, headers } = response

@@ -1,6 +1,6 @@
-// Several calls at once (EIP-5792, version 2.0.0): one transaction of a contract wallet, or several of an eoa if the app does not
-// require that they are atomic. The Idempotency-Key is made of the app's id, so a batch that is sent again is not done twice. Without an
-// id it is the calls by which a batch that failed is known.
+// Several calls at once (EIP-5792, version 2.0.0): one transaction of a contract wallet, or several of an eoa if the
+// app does not require that they are atomic. The Idempotency-Key is made of the app's id, so a batch that is sent again
+// is not done twice. Without an id it is the calls by which a batch that failed is known.
 
 import { isLost } from './answer.ts'
 import { StrongroomError } from './errors.ts'

@@ -1,7 +1,7 @@
 // One call of the service over HTTP, and its repetitions.
 //
-// A call is sent again only where that cannot do something twice: one that reads, or one with an `Idempotency-Key`, after every
-// failure that passes by itself; any other one after 429 alone, because then the service has not begun.
+// A call is sent again only where that cannot do something twice: one that reads, or one with an `Idempotency-Key`,
+// after every failure that passes by itself; any other one after 429 alone, because then the service has not begun.
 
 import { delay, isPassing, pauseMs, readAnswer } from './answer.ts'
 import { StrongroomError } from './errors.ts'
@@ -42,7 +42,10 @@ const urlOf = (baseUrl: string, { method, path }: Operation, input: Input): stri
   return baseUrl.replace(/\/+$/, '') + filled + (query.length === 0 ? '' : `?${new URLSearchParams(query)}`)
 }
 
-/** Refuses before sending what HTTP cannot carry: `fetch` would fail as if the service were away. The value can be a secret. */
+/**
+ * Refuses before sending what HTTP cannot carry: `fetch` would fail as if the service were away. The value can be a
+ * secret.
+ */
 const headersOf = (values: Readonly<Record<string, string | undefined>>): Headers => {
   const headers = new Headers()
   for (const [name, value] of Object.entries(values)) {

@@ -33,8 +33,9 @@ export type ClientOptions = Settings & Bearer
 
 export type Client = Omit<Operations, 'events'> & {
   /**
-   * Called, it gives the events of the project one after the other, until the loop or `signal` ends it: `for await (const event
-   * of strongroom.events({ after }))`. It waits for new ones, and goes on by itself when the service was away.
+   * Called, it gives the events of the project one after the other, until the loop or `signal` ends it: `for await
+   * (const event of strongroom.events({ after }))`. It waits for new ones, and goes on by itself when the service was
+   * away.
    */
   events: Operations['events'] &
     (<Type extends EventType = EventType>(

@@ -1,4 +1,5 @@
-// The way to the service's page on which users change what opens their wallets. It leads back without a code or a token.
+// The way to the service's page on which users change what opens their wallets. It leads back without a code or a
+// token.
 
 export type CredentialsPage = {
   /** The URL of the service, for instance `https://wallets.example.com`. */

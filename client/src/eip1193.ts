@@ -1,5 +1,5 @@
-// An EIP-1193 provider, as a dapp knows it from a browser's wallet. It signs and sends by the service, which chooses nonces and
-// raises fees; what only reads goes to a node.
+// An EIP-1193 provider, as a dapp knows it from a browser's wallet. It signs and sends by the service, which chooses
+// nonces and raises fees; what only reads goes to a node.
 
 import { createBatches } from './batches.ts'
 import {
@@ -29,8 +29,8 @@ export type ProviderOptions = Omit<EvmWallet, 'network'> & {
   /** By chain id. A wallet has the same address on all of them. */
   readonly chains: Readonly<Record<number, ProviderChain>>
   /**
-   * The chain that is selected at the beginning. It must be given beside several chains: the order in which they are written is
-   * lost, as an object sorts such keys.
+   * The chain that is selected at the beginning. It must be given beside several chains: the order in which they are
+   * written is lost, as an object sorts such keys.
    */
   readonly initialChainId?: number
   /** `contract` wallets send several calls as one transaction (`wallet_sendCalls`). */

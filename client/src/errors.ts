@@ -5,7 +5,7 @@ export type Code =
   | components['schemas']['ErrorCode']
   /** The service could not be reached, or the connection ended before the answer. */
   | 'connection_failed'
-  /** The answer was none of the service's, for instance a proxy's page. */
+  /** Something else than the service answered, for instance a proxy. */
   | 'answer_unreadable'
   /** People must approve it first (`ApprovalRequiredError`). */
   | 'approval_required'
@@ -15,7 +15,7 @@ export type Code =
   | 'wait_timed_out'
   /** The user came back from the login page without a login (`strongroom-client/session`). */
   | 'login_cancelled'
-  /** The page was opened with a login that it did not begin: somebody else may have. */
+  /** The page was opened with a login that it did not begin: an attacker may have. */
   | 'login_unexpected'
   /** The browser keeps nothing for this page, which a login needs. */
   | 'storage_unavailable'

@@ -18,8 +18,8 @@ type Parameters712 = Parameters<AbstractSigner['signTypedData']>
 const hex = (bytes: string | Uint8Array): Hex => `0x${hexlify(bytes).slice(2)}`
 
 /**
- * A signer for ethers v6: ethers asks the node for nonce, gas and fees, the service signs, and ethers sends. Only for wallets of
- * type `eoa`.
+ * A signer for ethers v6: ethers asks the node for nonce, gas and fees, the service signs, and ethers sends. Only for
+ * wallets of type `eoa`.
  */
 export class StrongroomSigner extends AbstractSigner {
   readonly #wallet: EvmWallet

@@ -1,11 +1,13 @@
-// A project's events, one after the other, for as long as somebody reads them.
+// A project's events, one after the other, for as long as the caller reads them.
 
 import { delay, isPassing, pauseMs } from './answer.ts'
 import { type Connection, call } from './call.ts'
 import type { components } from './document.generated.ts'
 import type { Operation } from './operation.ts'
 
-/** What happened in a project: `type` says which form `data` has. A later version of the service may send further types. */
+/**
+ * What happened in a project: `type` says which form `data` has. A later version of the service may send further types.
+ */
 export type ProjectEvent = components['schemas']['ProjectEvent']
 export type EventType = ProjectEvent['type']
 /** An event of one type, or of one of several. */
@@ -27,8 +29,9 @@ const WAIT_SECONDS = 25
 const SPARE_MS = 10_000
 
 /**
- * Reads events by long polling, each once and in their order. A lost connection or a service that is away is waited for. It throws what
- * the service refuses, for instance with the code `events_gone`: the events after `after` are no longer kept.
+ * Reads events by long polling, each once and in their order. A lost connection or a service that is away is waited
+ * for. It throws what the service refuses, for instance with the code `events_gone`: the events after `after` are no
+ * longer kept.
  */
 export async function* readEvents<Type extends EventType = EventType>(
   connection: Connection,

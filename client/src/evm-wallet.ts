@@ -52,8 +52,8 @@ const isWhole = (value: unknown): value is bigint | number | string => {
 }
 
 /**
- * The quantity of JSON-RPC or of a library as a decimal number. `BigInt` alone takes an empty text for 0, and throws an error without
- * a code for others.
+ * The quantity of JSON-RPC or of a library as a decimal number. `BigInt` alone takes an empty text for 0, and throws an
+ * error without a code for others.
  * @throws StrongroomError `invalid_input`
  */
 export const readQuantity = ({ name, value }: { readonly name: string; readonly value: unknown }) => {

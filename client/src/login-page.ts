@@ -1,6 +1,7 @@
-// The way to the service's login page and back. `state` is made and kept in this tab: who comes back with another one did not
-// begin here, and would be logged in as whoever made the link. So is a secret, without which the code of the login is worth nothing to
-// whoever reads it on its way (PKCE, RFC 7636); the address has only its hash. Each session of a page keeps both under a name of its own.
+// The way to the service's login page and back. This tab makes and keeps a `state`: a user who comes back with another
+// one did not begin here, and would be logged in as the author of the link. It also keeps a secret, without which an
+// attacker who reads the code of the login cannot use it (PKCE, RFC 7636); the address has only its hash. Each session
+// of a page keeps both under a name of its own.
 
 import { StrongroomError } from './errors.ts'
 import { readTab, readTabAll, writeTab } from './tab-storage.ts'
@@ -61,7 +62,8 @@ const isOfAnother = (name: string, state: string | null): boolean =>
   readTabAll(BEGUN).some((begun) => begun.state === state)
 
 /**
- * Takes the code with which the login page has sent the user back out of the address, and adds the secret that this tab has kept.
+ * Takes the code with which the login page has sent the user back out of the address, and adds the secret that this tab
+ * has kept.
  * @returns null if there is none for this session
  * @throws StrongroomError for one that this tab did not ask for
  */

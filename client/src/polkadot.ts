@@ -23,7 +23,9 @@ const isUncovered = (error: unknown): boolean => {
 
 const hexOf = (text: string): `0x${string}` => `0x${text.replace(/^0x/, '')}`
 
-/** The length of a mortal era: its lowest four bits are log2 of it, less 1 (sp_runtime, Era). An immortal one is `0x00`. */
+/**
+ * The length of a mortal era: its lowest four bits are log2 of it, less 1 (sp_runtime, Era). An immortal one is `0x00`.
+ */
 const blocksOf = (era: string): number | null => {
   const bytes = era.replace(/^0x/, '')
   return bytes.length === 2 ? null : 2 ** ((Number.parseInt(bytes.slice(0, 2), 16) & 0xf) + 1)
@@ -42,7 +44,10 @@ const unsignedOf = ({ assetId, era, method, nonce, tip }: Payload) => {
   }
 }
 
-/** Where the signature is in an extrinsic of version 4: after its length, the version, an address (tag and 32 bytes) and a tag. */
+/**
+ * Where the signature is in an extrinsic of version 4: after its length, the version, an address (tag and 32 bytes) and
+ * a tag.
+ */
 const signatureIn = (extrinsic: string): `0x${string}` => {
   const bytes = extrinsic.replace(/^0x/, '')
   const lengthBytes = [1, 2, 4][Number.parseInt(bytes.slice(0, 2), 16) & 3]
@@ -52,9 +57,9 @@ const signatureIn = (extrinsic: string): `0x${string}` => {
 }
 
 /**
- * A signer for @polkadot/api. `signRaw` signs a text or bytes in hex, and `signPayload` the payload that the dapp made, byte for byte. If the service
- * refuses a payload because its signature would not cover the metadata, and the call has the option `withSignedTransaction`, the
- * service makes an extrinsic of the same call itself.
+ * A signer for @polkadot/api. `signRaw` signs a text or bytes in hex, and `signPayload` the payload that the dapp made,
+ * byte for byte. If the service refuses a payload because its signature would not cover the metadata, and the call has
+ * the option `withSignedTransaction`, the service makes an extrinsic of the same call itself.
  */
 export const toSigner = ({ client, network, address: own, credential }: SubstrateWallet): Signer => {
   /** Dapps write an address with any prefix. */
@@ -67,7 +72,8 @@ export const toSigner = ({ client, network, address: own, credential }: Substrat
     last += 1
     return last
   }
-  // As in other wallets the type says nothing: the service signs `<Bytes>…</Bytes>` in any case, which is never an extrinsic.
+  // As in other wallets the type says nothing: the service signs `<Bytes>…</Bytes>` in any case, which is never an
+  // extrinsic.
   const signRaw = async ({ address, data }: Omit<RawPayload, 'type'>): Promise<SignerResult> => {
     const message = messageHex(data)
     const fields = await fieldsFor(address)

@@ -98,8 +98,8 @@ const TRANSACTION_FIELDS = [
 ]
 
 /**
- * A transaction that the service is to fill in and sign. It chooses the fees by the caps, if there are any: a gas price would make
- * a transaction that cannot be sped up, so neither that nor the type is passed on.
+ * A transaction that the service is to fill in and sign. It chooses the fees by the caps, if there are any: a gas price
+ * would make a transaction that cannot be sped up, so neither that nor the type is passed on.
  */
 export const transactionAt = (
   params: unknown,

@@ -11,8 +11,8 @@ const isRevert = (error: unknown): error is StrongroomError =>
   error instanceof StrongroomError && error.code === 'execution_reverted'
 
 /**
- * Adds to a refusal the bytes with which the contract reverted, so that an app can decode its own custom errors: the service has put
- * them into words. They are asked of the app's node; without an answer the refusal stays as it was.
+ * Adds to a refusal the bytes with which the contract reverted, so that an app can decode its own custom errors: the
+ * service has put them into words. They are asked of the app's node; without an answer the refusal stays as it was.
  */
 export const explainReverts = ({ from, ask }: Parts) => {
   const revertData = async ({ to, data, value }: EvmTransaction): Promise<Hex | null> => {

@@ -1,8 +1,8 @@
 // Sending for a dapp that gets one answer and can only press again: what it asked for once is done once.
 //
-// A request whose answer is lost is sent again with the same key. If it fails in the end, it is kept with its key: the same
-// transaction, asked for again, is then the same request, and not a second payment. Under a key nothing is done twice, and a key
-// under which nothing was done can be used again.
+// A request whose answer is lost is sent again with the same key. If it fails in the end, it is kept with its key: the
+// same transaction, asked for again, is then the same request, and not a second payment. Under a key nothing is done
+// twice, and a key under which nothing was done can be used again.
 
 import { isLost, untilAnswered } from './answer.ts'
 import { StrongroomError, TransactionFailedError } from './errors.ts'
@@ -13,12 +13,17 @@ import { asRpcError } from './provider-error.ts'
 const SEND_MS = 60_000
 const FAILED_MAX = 100
 
-/** Nothing was done: the service judges a transaction after it has looked its key up. Another gas limit may be accepted. */
+/**
+ * Nothing was done: the service judges a transaction after it has looked its key up. Another gas limit may be accepted.
+ */
 const isJudged = (error: unknown): boolean =>
   error instanceof TransactionFailedError ||
   (error instanceof StrongroomError && (error.status === 400 || error.code === 'policy_denied'))
 
-/** Requests that failed, which may have been done all the same: asked for again, each is the same request. The oldest are forgotten. */
+/**
+ * Requests that failed, which may have been done all the same: asked for again, each is the same request. The oldest
+ * are forgotten.
+ */
 export const createFailedRequests = <Request>() => {
   const failed = new Map<string, Request>()
   return {
@@ -50,8 +55,8 @@ export const sendOnce = <Sent>(
 type Request = { readonly unsigned_transaction: ReturnType<typeof unsignedOf>; readonly idempotencyKey: string }
 
 /**
- * @returns what sends a transaction and answers its hash. An error's `data` has the transaction's id, with which the app can wait
- * on; or, if it is not known whether there is one, the Idempotency-Key, with which the app can ask again.
+ * @returns what sends a transaction and answers its hash. An error's `data` has the transaction's id, with which the
+ * app can wait on; or, if it is not known whether there is one, the Idempotency-Key, with which the app can ask again.
  */
 export const createSender = ({
   sendMs = SEND_MS,

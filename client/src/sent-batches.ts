@@ -1,5 +1,6 @@
-// The ids of batches (EIP-5792). An id of the provider itself says which transactions the batch has, so any provider of the wallet
-// can read it. An id that the app chose is kept beside it for this browser, as an app asks for its status after a reload too.
+// The ids of batches (EIP-5792). An id of the provider itself says which transactions the batch has, so any provider of
+// the wallet can read it. An id that the app chose is kept beside it for this browser, as an app asks for its status
+// after a reload too.
 
 import type { EvmWallet } from './evm-wallet.ts'
 import { isObject } from './provider-error.ts'

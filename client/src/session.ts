@@ -1,8 +1,9 @@
 // One user's session in a browser's page.
 //
-// The login is the service's own page (`/login`). What proves a login is typed and asked for at that origin, where the user's
-// passkeys are valid, and this page gets only a code that can be used once, and only with this page's secret. The login page cannot be framed, and its
-// Cross-Origin-Opener-Policy cuts a new window off from the one that opened it. So this page itself goes there and comes back.
+// The login is the service's own page (`/login`). What proves a login is typed and asked for at that origin, where the
+// user's passkeys are valid, and this page gets only a code that can be used once, and only with this page's secret.
+// The login page cannot be framed, and its Cross-Origin-Opener-Policy cuts a new window off from the one that opened
+// it. So this page itself goes there and comes back.
 
 import type { User } from './access-token.ts'
 import { untilAnswered } from './answer.ts'
@@ -21,13 +22,13 @@ export type SessionOptions = {
   readonly baseUrl: string
   readonly projectId: string
   /**
-   * How long a login is kept: until the tab is closed (the default), or only until the page is left or reloaded. Then the browser
-   * keeps no token.
+   * How long a login is kept: until the tab is closed (the default), or only until the page is left or reloaded. Then
+   * the browser keeps no token.
    */
   readonly keep?: 'tab' | 'page'
   /**
-   * Tells sessions of one project in a tab apart, for instance of two users. Without it a page's second one keeps its login under
-   * another name than the first, in the order in which they start.
+   * Tells sessions of one project in a tab apart, for instance of two users. Without it a page's second one keeps its
+   * login under another name than the first, in the order in which they start.
    */
   readonly name?: string
   /** Where the user comes back to, unless a call says another address. The present page by default. */
@@ -43,8 +44,8 @@ export type SessionState =
 
 export type LoginOptions = {
   /**
-   * Where the user comes back to, without a fragment: one of the project's return addresses, exactly. A project on testnet that has none
-   * takes any page of its allowed origins.
+   * Where the user comes back to, without a fragment: one of the project's return addresses, exactly. A project on
+   * testnet that has none takes any page of its allowed origins.
    */
   readonly redirectUri?: string
 }
@@ -60,7 +61,9 @@ export type UserSession = {
   /** Leaves the page for the login page. */
   readonly logIn: (options?: LoginOptions) => Promise<void>
   readonly logOut: () => Promise<void>
-  /** Leaves the page for the one on which the user changes what opens their wallets: the PIN, a recovery code, passkeys. */
+  /**
+   * Leaves the page for the one on which the user changes what opens their wallets: the PIN, a recovery code, passkeys.
+   */
   readonly openCredentials: (options?: LoginOptions) => void
 }
 
@@ -75,13 +78,13 @@ const isNobody = (error: unknown): boolean =>
 
 const cancelled = () => new StrongroomError('login_cancelled', 'You came back without logging in.')
 
-/** Ends a session at the service, which refuses one that has ended before as nobody's. */
-const endSession = async (of: {
+/** Ends a session at the service, which refuses a session that has ended before. */
+const endSession = async (input: {
   readonly baseUrl: string
   readonly projectId: string
   readonly accessToken: string
 }): Promise<void> => {
-  const { users } = createClient(of)
+  const { users } = createClient(input)
   await untilAnswered(() => users.logout(), { deadline: Date.now() + LOG_OUT_MS })
 }
 
@@ -134,7 +137,7 @@ const arrive = async (input: {
   else shown.fail(problem)
 }
 
-/** The session of whoever uses the page. Nothing is read or asked before `start`, so a server can make one too. */
+/** The session of the page's user. It reads and requests nothing before `start`, so a server can make one too. */
 export const createUserSession = (options: SessionOptions): UserSession => {
   const { baseUrl, projectId, keep = 'tab' } = options
   const visitor = createClient({ baseUrl, projectId })

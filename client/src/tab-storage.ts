@@ -44,7 +44,9 @@ export const readTabAll = (prefix: string): readonly Readonly<Record<string, unk
 
 const places = new Map<string, number>()
 
-/** A name of its own for each of those in this page that would have the same: the second one gets `name 2`, and so on. */
+/**
+ * A name of its own for each of those in this page that would have the same: the second one gets `name 2`, and so on.
+ */
 export const placeInPage = (name: string): string => {
   const place = (places.get(name) ?? 0) + 1
   places.set(name, place)
@@ -54,8 +56,8 @@ export const placeInPage = (name: string): string => {
 const LOCK_MS = 2_000
 
 /**
- * Whether this tab alone has what is named, until it ends. A duplicated tab begins with a copy of what its original keeps. A page
- * that is being reloaded may give its lock back a moment later.
+ * Whether this tab alone has what is named, until it ends. A duplicated tab begins with a copy of what its original
+ * keeps. A page that is being reloaded may give its lock back a moment later.
  */
 export const isOnlyTabWith = (name: string): Promise<boolean> =>
   new Promise((resolve) => {

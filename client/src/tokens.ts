@@ -1,5 +1,5 @@
-// The tokens of one session. The access token is only in memory. The refresh token can be used once; with `keep: 'tab'` it is also
-// kept in the tab, so that a reload does not end the login.
+// The tokens of one session. The access token is only in memory. The refresh token can be used once; with `keep: 'tab'`
+// it is also kept in the tab, so that a reload does not end the login.
 
 import { readAccessToken, type User } from './access-token.ts'
 import { refusesToken, untilAnswered } from './answer.ts'
@@ -31,7 +31,10 @@ type Parts = {
 }
 
 const RENEW_BEFORE_MS = 60_000
-/** For ten seconds the service gives a lost answer again; later the same token would end the session. So both together are less. */
+/**
+ * For ten seconds the service gives a lost answer again; later the same token would end the session. So both together
+ * are less.
+ */
 const REFRESH_TIMEOUT_MS = 4_500
 const REPEAT_MS = 5_000
 
@@ -58,10 +61,10 @@ const createHeld = (parts: { readonly name: () => string; readonly keep: Keep })
     /** Takes what the tab has kept. @returns whether there is something */
     restore: async (): Promise<boolean> => {
       if (held !== null) return true
-      const kept = keep === 'tab' ? readHeld(name()) : null
-      if (kept === null) return false
-      const isOurs = await claim(kept)
-      set(isOurs ? kept : null)
+      const stored = keep === 'tab' ? readHeld(name()) : null
+      if (stored === null) return false
+      const isOurs = await claim(stored)
+      set(isOurs ? stored : null)
       return isOurs
     },
   }

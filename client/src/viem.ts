@@ -13,8 +13,8 @@ import {
 const TYPES: Readonly<Record<string, number>> = { legacy: 0, eip2930: 1, eip1559: 2, eip4844: 3, eip7702: 4 }
 
 /**
- * An account for viem's wallet client: viem asks the node for nonce, gas and fees, the service signs, and viem sends. Only for
- * wallets of type `eoa`: a contract wallet sends by the provider (`strongroom-client/eip1193`).
+ * An account for viem's wallet client: viem asks the node for nonce, gas and fees, the service signs, and viem sends.
+ * Only for wallets of type `eoa`: a contract wallet sends by the provider (`strongroom-client/eip1193`).
  */
 export const toAccount = (wallet: EvmWallet) =>
   toViemAccount({

@@ -7,8 +7,8 @@ type Listener = (value: unknown) => void
 type Mark = { readonly chainId: number }
 
 /**
- * As much of what wagmi gives to a connector as is used here. Neither code nor types come from `@wagmi/core`: npm puts it below the
- * app's `wagmi`, where this package does not find it. Its `createConnector` only returns what it is given.
+ * As much of what wagmi gives to a connector as is used here. Neither code nor types come from `@wagmi/core`: npm puts
+ * it below the app's `wagmi`, where this package does not find it. Its `createConnector` only returns what it is given.
  */
 type ConnectorConfig = {
   readonly chains: readonly Chain[]

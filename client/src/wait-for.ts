@@ -13,7 +13,9 @@ export type WaitOptions = {
   readonly signal?: AbortSignal
   /** Is given each status as it is read. */
   readonly onStatus?: (transaction: TransactionStatus) => void
-  /** Is given what keeps the status from being read for now, for instance that the service is away. The wait goes on. */
+  /**
+   * Is given what keeps the status from being read for now, for instance that the service is away. The wait goes on.
+   */
   readonly onInterruption?: (error: StrongroomError) => void
 }
 
@@ -27,10 +29,11 @@ const LAST_LOOK_MS = 2_000
 export type Submitted = string | { readonly transaction_id: string }
 
 /**
- * Asks for a transaction's status until it is in a block. What passes by itself is waited out: a service that is away, an answer
- * that is lost.
+ * Asks for a transaction's status until it is in a block. What passes by itself is waited out: a service that is away,
+ * an answer that is lost.
  * @throws TransactionFailedError if it failed
- * @throws StrongroomError with the code `wait_timed_out` at the end of its time; its cause is why the status was not read
+ * @throws StrongroomError with the code `wait_timed_out` at the end of its time; its cause is why the status was not
+ * read
  */
 export const waitFor = async (
   operations: Pick<Operations, 'transactions'>,

@@ -25,7 +25,7 @@ type WebhookHeaders =
   | readonly string[]
 
 const PREFIX = 'whsec_'
-/** Clocks differ, and a request takes a while. Older ones may be repeated by somebody who has seen them. */
+/** Clocks differ, and a request takes a while. An attacker who has read an older request may repeat it. */
 const TOLERANCE_SECONDS = 300
 
 const bytesOf = (base64: string): Uint8Array<ArrayBuffer> | null => {
@@ -77,9 +77,10 @@ const textOf = (body: unknown): string => {
 
 /**
  * Verifies a request and returns its event. WebCrypto compares the signatures in constant time.
- * @param input.body exactly as it came. @param input.headers of the request. @param input.secret or several, while it is rotated.
- * @throws WebhookVerificationError if the body was parsed, a header is missing, the time is more than `toleranceSeconds` (300) off, or
- * no signature is right.
+ * @param input.body exactly as it came. @param input.headers of the request. @param input.secret or several, while it
+ * is rotated.
+ * @throws WebhookVerificationError if the body was parsed, a header is missing, the time is more than
+ * `toleranceSeconds` (300) off, or no signature is right.
  */
 export const verifyWebhook = async (input: {
   readonly body: string | ArrayBuffer | ArrayBufferView

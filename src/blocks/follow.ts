@@ -1,6 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Chain } from '../chains/chain.ts'
 import type { Nodes } from '../chains/nodes.ts'
 import type { HasLog } from '../platform/process/log.ts'
+
+/** A round ends after this time, so that a hanging node is not called hundreds of times. The next round continues. */
+const ROUND_MS = 10_000
+
+/** One pass of a periodic task over the waiting items of a network. Once it is over, the next round continues. */
+export type Round = { readonly chain: Chain; isOver(): boolean }
+
+/** @param input.nowMs a monotonic clock, in milliseconds. */
+export const startRound = (chain: Chain, { nowMs = () => performance.now() } = {}): Round => {
+  const endsAtMs = nowMs() + ROUND_MS
+  return { chain, isOver: () => nowMs() >= endsAtMs }
+}
 
 /** `advanced`: step again at once. `caught_up`: wait first. `overtaken`: another process follows too, so stop. */
 export type StepResult = 'advanced' | 'caught_up' | 'overtaken'
@@ -17,7 +30,6 @@ const MAX_BACKOFF_MS = 10_000
 export const follow = async (
   ctx: HasLog,
   input: {
-    /** For the log. */
     readonly what: string
     /** The longest pause before the next step, when the last one found nothing more. */
     readonly pauseMs: number

@@ -10,7 +10,7 @@ import { backfillShift, backfillStep } from '../../src/assets/activity/backfill.
 import { indexStep } from '../../src/assets/activity/index-blocks.ts'
 import { keptRows } from '../../src/assets/activity/movement-rows.ts'
 import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtful-contracts.ts'
-import { startRound } from '../../src/blocks/round.ts'
+import { startRound } from '../../src/blocks/follow.ts'
 import type { BlockMovements, Chain } from '../../src/chains/chain.ts'
 import { requestBackfill } from '../../src/signing/wallets/request-backfill.ts'
 import { fundedAccount } from '../support/chains.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type Activity, itemOf } from '../../src/assets/activity/item.ts'
+import { type Activity, itemOf } from '../../src/assets/activity/list.ts'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { parseDisplayAmount, parseMovedAmount } from '../../src/assets/tokens/amount.ts'
+import { parseDisplayAmount, parseMovedAmount } from '../../src/assets/tokens/asset.ts'
 import { displayAmount } from '../../src/platform/amount.ts'
 import { AppError } from '../../src/platform/errors.ts'
 

@@ -1,7 +1,7 @@
 // Many transactions at once: requests of the tracker and the reconciler to a node are limited in size and number.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { startRound } from '../../src/blocks/round.ts'
+import { startRound } from '../../src/blocks/follow.ts'
 import { RPC_BATCH_LIMIT } from '../../src/chains/node/rpc.ts'
 import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'
 import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtful-contracts.ts'
-import { type Round, startRound } from '../../src/blocks/round.ts'
+import { type Round, startRound } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { refreshSignerStates } from '../../src/signing/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'

@@ -2,7 +2,7 @@
 
 import postgres from 'postgres'
 import type { Network } from '../../db/words.ts'
-import { startRound } from '../../src/blocks/round.ts'
+import { startRound } from '../../src/blocks/follow.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'

@@ -39,8 +39,8 @@ const ENGLISH: LoginTexts = {
 }
 
 /**
- * The login, wherever the app puts it: a button that leads to the service's login page and back, what went wrong, and the way out.
- * It is one button for all of this, so that the keyboard's place on the page is not lost.
+ * The login, wherever the app puts it: a button that leads to the service's login page and back, what went wrong, and
+ * the way out. It is one button for all of this, so that the keyboard's place on the page is not lost.
  */
 export const Login = ({ redirectUri, texts, className }: LoginProps) => {
   const user = useUser()

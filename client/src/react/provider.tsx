@@ -23,7 +23,7 @@ export const useUser = (): SessionState & Pick<UserSession, 'logIn' | 'logOut' |
   return { ...useSyncExternalStore(subscribe, state, () => LOADING), logIn, logOut, openCredentials }
 }
 
-/** The id of the user who is logged in; null for nobody. */
+/** The id of the user who is logged in; null if none is. */
 export const useUserId = (): string | null => {
   const session = useUser()
   return session.status === 'logged_in' ? session.user.id : null

@@ -36,7 +36,8 @@ const follow = async (input: {
 }
 
 /**
- * Follows a transaction until it is in a block or has failed, for at most a day. While the service is away it says so and asks on.
+ * Follows a transaction until it is in a block or has failed, for at most a day. While the service is away it says so
+ * and asks on.
  * @param submitted the answer of a call that sent something, or its `transaction_id`; null for none yet
  */
 export const useTransaction = (submitted: Submitted | null): FollowedTransaction => {

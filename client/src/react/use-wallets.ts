@@ -5,7 +5,7 @@ import type { InputOf } from '../operation.ts'
 import { useClient, useUserId } from './provider.tsx'
 
 export type UserWallets = {
-  /** null before they are read, and for nobody. */
+  /** null before they are read, and without a login. */
   readonly wallets: readonly components['schemas']['Wallet'][] | null
   readonly error: StrongroomError | null
   /** Reads them again, for instance after one was made. */

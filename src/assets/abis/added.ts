@@ -1,12 +1,40 @@
-import type { HasDb } from '../../../db/client.ts'
-import { type AbiBinding, deleteAbi, insertAbi } from '../../../db/queries/abis.ts'
+// The ABIs that operators added, as previews and policies use them. An attacker with the database could give a function
+// another name, which people would read before they agree: so rows that the service did not write count as absent.
+
+import type { Db, HasDb } from '../../../db/client.ts'
+import { type AbiBinding, deleteAbi, insertAbi, readAbiItems } from '../../../db/queries/abis.ts'
 import type { Network } from '../../../db/words.ts'
+import type { AddedAbiItem } from '../../chains/calls.ts'
 import type { Chains, HasChains } from '../../chains/chains.ts'
+import type { ChainMemory } from '../../chains/facts.ts'
 import { provided } from '../../chains/provided.ts'
 import { abiItemMac } from '../../identity/auth/row-macs.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
+import type { HasIdentity, Sealer } from '../../platform/sealing/sealer.ts'
+
+/** @param input.identity null in a process without IDENTITY_KEY, which explains failures and takes all rows. */
+export const createAbiMemory = (input: {
+  readonly db: Db
+  readonly identity: Pick<Sealer, 'authenticator' | 'verifier'> | null
+}): Pick<ChainMemory, 'readAbiItems'> => {
+  const { db, identity } = input
+  const mac = identity && abiItemMac(identity)
+  return {
+    readAbiItems: async (asked) => {
+      const items = new Map<string, AddedAbiItem & { isGeneral: boolean; readonly addresses: string[] }>()
+      for (const row of await readAbiItems(db, asked)) {
+        if (mac !== null && !mac.holds(row)) continue
+        const key = JSON.stringify([row.selector, row.item])
+        const item = items.get(key) ?? { ...row.item, selector: row.selector, isGeneral: false, addresses: [] }
+        if (row.address === null) item.isGeneral = true
+        else item.addresses.push(row.address)
+        items.set(key, item)
+      }
+      return [...items.values()]
+    },
+  }
+}
 
 const NAME_LENGTH_MAX = 128
 /** One line of visible characters. */
@@ -17,7 +45,6 @@ type AddedAbi = {
   readonly binding: AbiBinding
   readonly functions: number
   readonly errors: number
-  /** The names of functions and errors that were left out. */
   readonly leftOut: readonly string[]
 }
 
@@ -27,8 +54,7 @@ export const abiFilesOf = (chains: Pick<Chains, 'known'>) =>
 
 /**
  * Stores the functions and errors of a JSON ABI. From the next preview on, every process decodes with them.
- * @param input.text the file's content
- * @param input.name the ABI's name; by default the contract's name in the artifact, else `fallbackName`
+ * @param input.name by default the contract's name in the artifact, else `fallbackName`
  * @param input.binding the contract with this ABI; null: every contract
  * @throws invalid_input, also if the name is taken.
  */
@@ -54,35 +80,28 @@ export const addAbi = async (
   const { network, address } = binding ?? { network: null, address: null }
   const mac = abiItemMac(ctx.identity)
   const rows = items.map((item) => ({ abiName: name, network, address, ...item }))
-  const added = await ctx.db.transaction(async (tx) => {
-    if (!(await insertAbi(tx, { name, items: rows.map((row) => ({ ...row, mac: mac.of(row) })) }))) return false
+  await ctx.db.transaction(async (tx) => {
+    if (!(await insertAbi(tx, { name, items: rows.map((row) => ({ ...row, mac: mac.of(row) })) }))) {
+      const sentence = `There is already an ABI named "${name}": remove it first, or choose another name.`
+      throw new AppError('invalid_input', sentence)
+    }
     const details = { network: network ?? '', address: address ?? '', items: String(items.length) }
     const act = { projectId: null, actor: input.actor, action: 'abi_added', subject: name, details } as const
     await ctx.audit.record(tx, act)
-    return true
   })
-  if (!added) {
-    throw new AppError(
-      'invalid_input',
-      `There is already an ABI named "${name}": remove it first, or choose another name.`,
-    )
-  }
   const functions = items.filter(({ kind }) => kind === 'function').length
   return { name, binding, functions, errors: items.length - functions, leftOut }
 }
 
-/** Removes an added ABI; later previews no longer use it. */
 export const removeAbi = async (
   ctx: HasDb & HasAudit,
   input: { readonly name: string; readonly actor: string },
 ): Promise<void> => {
   const { name, actor } = input
-  const wasThere = await ctx.db.transaction(async (tx) => {
+  await ctx.db.transaction(async (tx) => {
     const items = await deleteAbi(tx, name)
-    if (items === 0) return false
+    if (items === 0) throw new AppError('not_found', `There is no ABI named "${name}"; "abi list" shows all names.`)
     const details = { items: String(items) }
     await ctx.audit.record(tx, { projectId: null, actor, action: 'abi_removed', subject: name, details })
-    return true
   })
-  if (!wasThere) throw new AppError('not_found', `There is no ABI named "${name}"; "abi list" shows all names.`)
 }

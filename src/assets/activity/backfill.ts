@@ -1,19 +1,21 @@
-// The backfill: finds what an address moved before it became a wallet's, from the indexer's block down to the first block.
+// The backfill: finds what an address moved before it became a wallet's, from the indexer's block down to the first
+// block.
 //
-//   above `from_block`       the indexer watches the address. The backfill begins while the indexer's cursor is locked. An
-//                            indexer step that looked for wallets before that does not commit (index-blocks.ts).
-//   just below it            whole blocks are read, as the indexer reads them, as many as the network's definition says.
-//   below those              only events that index the address. Coin movements are not found there: nodes have no index of
-//                            them, and reading years of blocks for one address costs too much.
+//   above `from_block`  the indexer watches the address. The backfill begins while the indexer's cursor is locked. An
+//                       indexer step that looked for wallets before that does not commit (index-blocks.ts).
+//   just below it       whole blocks are read, as the indexer reads them, as many as the network's definition says.
+//   lower blocks        only events that index the address. Coin movements are not found there: nodes have no index of
+//                       them, and reading years of blocks for one address costs too much.
 //
-// It ends at the first block, or before the time at which the key was made here. Each range is written together with the
-// progress, while the indexer's cursor is locked. If a reorganisation removed blocks since they were read, the range is not
-// written; blocks that the indexer goes back over it reads again itself. Both write the same row for the same movement, so a
-// movement that both see is stored once.
+// It ends at the first block, or before the time at which the key was made here. Each range is written together with
+// the progress, while the indexer's cursor is locked. If a reorganisation removed blocks since they were read, the
+// range is not written; blocks that the indexer goes back over it reads again itself. Both write the same row for the
+// same movement, so a movement that both see is stored once.
 //
-// Before it reads a range, it checks that the node still has the lowest block: a node that has pruned it may leave events
-// out silently. So the backfill goes down to the first block that the node has, and waits there, with the reason in its row.
-// It never gives up: it tries again, at growing intervals, because a node may catch up, be repaired or be replaced.
+// Before it reads a range, it checks that the node still has the lowest block: a node that has pruned it may leave
+// events out silently. So the backfill goes down to the first block that the node has, and waits there, with the reason
+// in its row. It never gives up: it tries again, at growing intervals, because a node may catch up, be repaired or be
+// replaced.
 
 import {
   type BackfillPlace,
@@ -36,10 +38,10 @@ import { isUnreachable, pauseSeconds } from './settle-doubtful-contracts.ts'
 
 /** Short, because all jobs share the worker's concurrency. */
 const SHIFT_MS = 2_000
-/** The node's clock and ours may differ by this. */
+/** The node's clock and that of this process may differ by this. */
 const CLOCK_MARGIN_MS = 3_600_000
 
-/** The longest interval between tries: short for what passes by itself, long for what somebody must repair. */
+/** The longest interval between tries: short for what passes by itself, long for what an operator must repair. */
 const MAX_PAUSE_SECONDS = { behind: 60, away: 60, refused: 3_600, pruned: 86_400 } as const satisfies Record<
   BackfillObstacle,
   number
@@ -48,8 +50,8 @@ const MAX_PAUSE_SECONDS = { behind: 60, away: 60, refused: 3_600, pruned: 86_400
 type StepResult = 'advanced' | 'wait' | 'pruned' | 'done'
 
 /**
- * Reads and stores the next range. `wait`: the indexer has not begun, or the node's blocks differ from the indexer's.
- * `pruned`: the node no longer has the next block.
+ * `wait`: the indexer has not begun, or the node's blocks differ from the indexer's. `pruned`: the node no longer has
+ * the next block.
  * @throws RangeTooWide if the node refuses even one block.
  */
 export const backfillStep = async (
@@ -151,12 +153,15 @@ const isBeforeKey = async ({ chain, row: { keyMadeAt }, fromBlock, blocks }: Rea
 
 type Obstacle = { readonly hindrance: BackfillObstacle; readonly reason: string }
 
-const REASONS = {
-  pruned: 'The node no longer has the next block below.',
-  wait: 'The node lacks the next blocks below, or has other blocks than the indexer saw.',
-} as const
+const OBSTACLES: Readonly<Record<'pruned' | 'wait', Obstacle>> = {
+  pruned: { hindrance: 'pruned', reason: 'The node no longer has the next block below.' },
+  wait: {
+    hindrance: 'behind',
+    reason: 'The node lacks the next blocks below, or has other blocks than the indexer saw.',
+  },
+}
 
-const obstacleOf = async (ctx: TrackingCtx, chain: Chain, error: unknown): Promise<Obstacle> => {
+const describeFailure = async (ctx: TrackingCtx, chain: Chain, error: unknown): Promise<Obstacle> => {
   if (!(error instanceof AppError || error instanceof RangeTooWide)) throw error
   ctx.log.warn({ err: error, network: chain.network }, 'a backfill cannot go on')
   return { hindrance: (await isUnreachable(chain)) ? 'away' : 'refused', reason: error.message }
@@ -174,21 +179,14 @@ export const backfillShift = async (
   const endsAt = performance.now() + SHIFT_MS
   let result: StepResult | Obstacle = 'advanced'
   while (result === 'advanced' && !input.signal.aborted && performance.now() < endsAt) {
-    result = await backfillStep(ctx, input).catch((error: unknown) => obstacleOf(ctx, chain, error))
+    result = await backfillStep(ctx, input).catch((error: unknown) => describeFailure(ctx, chain, error))
   }
   if (result === 'done') return null
   if (result === 'advanced') return 0
-  return pause(ctx, {
-    place: { network: chain.network, address },
-    ...(typeof result === 'string'
-      ? { hindrance: result === 'pruned' ? ('pruned' as const) : ('behind' as const), reason: REASONS[result] }
-      : result),
-  })
-}
-
-const pause = async (ctx: TrackingCtx, input: Obstacle & { readonly place: BackfillPlace }): Promise<number> => {
-  const tries = (await readBackfill(ctx.db, input.place))?.tries ?? 0
-  const afterSeconds = pauseSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS[input.hindrance] })
-  await pauseBackfill(ctx.db, { ...input, tries: tries + 1, afterSeconds })
+  const { hindrance, reason } = typeof result === 'string' ? OBSTACLES[result] : result
+  const place = { network: chain.network, address }
+  const tries = (await readBackfill(ctx.db, place))?.tries ?? 0
+  const afterSeconds = pauseSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS[hindrance] })
+  await pauseBackfill(ctx.db, { place, hindrance, reason, tries: tries + 1, afterSeconds })
   return afterSeconds
 }

@@ -1,11 +1,12 @@
-// Checks the indexer: in each block a wallet's balance must change by its movements and fees. A difference means that the
-// activity lacks movements or has wrong ones: it is logged, counted, and alerted (docs/operations.md).
+// Checks the indexer: in each block a wallet's balance must change by its movements and fees. A difference means that
+// the activity lacks movements or has wrong ones: it is logged, counted, and alerted (docs/operations.md).
 //
-// The check never delays the indexer. It runs in the background, one at a time for each network, on a few of the blocks that
-// were just indexed; while it runs, other blocks are not checked. A failure of the check is only logged.
+// The check never delays the indexer. It runs in the background, one at a time for each network, on a few of the blocks
+// that were just indexed; while it runs, other blocks are not checked. A failure of the check is only logged.
 
 import type { HasDb } from '../../../db/client.ts'
 import { watchedAddresses, watchedAddressesFrom } from '../../../db/queries/wallets.ts'
+import type { Network } from '../../../db/words.ts'
 import type { BalanceCheck } from '../../chains/balance-check.ts'
 import type { BlockMovements, Chain } from '../../chains/chain.ts'
 import type { HasConfig } from '../../platform/config.ts'
@@ -14,14 +15,12 @@ import type { HasLog } from '../../platform/process/log.ts'
 
 type CheckCtx = HasConfig & HasDb & HasLog & HasMetrics
 
-/** Blocks to check of one range. */
 const BLOCKS_MAX = 4
-/** Further wallets to check in each block, other ones each time. */
 const OTHER_WALLETS_MAX = 20
 
-/** Blocks in which wallets moved something come first. */
 type CheckedChain = Pick<Chain, 'network' | 'knownTokens' | 'checkedPercent' | 'randomAddress' | 'checkBalances'>
 
+/** Blocks in which wallets moved something come first. */
 const chooseBlocks = (
   ctx: Pick<CheckCtx, 'config'>,
   { chain, blocks, moved }: { chain: CheckedChain; blocks: readonly BlockMovements[]; moved: ReadonlySet<bigint> },
@@ -34,24 +33,14 @@ const chooseBlocks = (
   return [...drawn.filter(isMoved), ...drawn.filter((block) => !isMoved(block)).toReversed()].slice(0, BLOCKS_MAX)
 }
 
-/** Wallets without known movements: only their balances show a movement that the indexer missed. */
-const otherWallets = (ctx: Pick<CheckCtx, 'db'>, chain: CheckedChain): Promise<readonly string[]> =>
-  watchedAddressesFrom(ctx.db, { network: chain.network, from: chain.randomAddress(), limit: OTHER_WALLETS_MAX })
-
-const report = (
-  ctx: CheckCtx,
-  { chain, block, check }: { chain: CheckedChain; block: BlockMovements; check: BalanceCheck },
-) => {
-  const { network } = chain
+const report = (ctx: CheckCtx, network: Network, { block, check }: { block: BlockMovements; check: BalanceCheck }) => {
   const { balanceChecks, balanceDifferences } = ctx.metrics.chains
   balanceChecks.inc({ network }, check.checked)
   for (const { address, contract, changed, expected } of check.differences) {
     balanceDifferences.inc({ network, asset: contract === null ? 'coin' : 'token' })
-    const facts = { network, block: block.number.toString(), blockHash: block.hash, address, contract }
-    ctx.log.error(
-      { ...facts, changed: changed.toString(), expected: expected.toString() },
-      'a balance change differs from the activity',
-    )
+    const place = { network, block: block.number.toString(), blockHash: block.hash, address, contract }
+    const found = { changed: changed.toString(), expected: expected.toString() }
+    ctx.log.error({ ...place, ...found }, 'a balance change differs from the activity')
   }
 }
 
@@ -62,15 +51,19 @@ const checkBlocks = async (
 ): Promise<void> => {
   const { network, knownTokens } = chain
   const scope = {
-    choose: async (addresses: readonly string[]) =>
-      new Set([...(await watchedAddresses(ctx.db, { network, addresses })), ...(await otherWallets(ctx, chain))]),
+    choose: async (addresses: readonly string[]) => {
+      const moved = await watchedAddresses(ctx.db, { network, addresses })
+      // Of wallets without known movements only the balances show a movement that the indexer missed.
+      const from = chain.randomAddress()
+      return new Set([...moved, ...(await watchedAddressesFrom(ctx.db, { network, from, limit: OTHER_WALLETS_MAX }))])
+    },
     // Only contracts whose balances change by transfers alone: an unknown contract may answer anything.
     reliable: (contracts: readonly string[]) => new Set(contracts.filter((contract) => knownTokens.has(contract))),
   }
   for (const block of blocks) {
     try {
       const check = await chain.checkBalances(block, scope)
-      if (check !== null) report(ctx, { chain, block, check })
+      if (check !== null) report(ctx, network, { block, check })
     } catch (err) {
       ctx.log.warn({ err, network, block: block.number.toString() }, 'could not check the balances of a block')
       return
@@ -86,7 +79,6 @@ export const startBalanceCheck = (
   input: {
     readonly chain: CheckedChain
     readonly blocks: readonly BlockMovements[]
-    /** The numbers of the blocks in which a wallet moved something. */
     readonly moved: ReadonlySet<bigint>
   },
 ): void => {
@@ -100,5 +92,4 @@ export const startBalanceCheck = (
   )
 }
 
-/** Resolves when no check of the network is running. */
 export const balanceChecksEnded = (chain: object): Promise<void> => running.get(chain) ?? Promise.resolve()

@@ -1,15 +1,14 @@
-// The indexer: reads a network's blocks from a cursor in ranges, and stores the movements of known addresses. One query finds
-// the known addresses of a range, so the cost does not grow with the number of wallets. The cursor, the hashes of blocks
-// that are not final and the movements are written in one database transaction, so a killed worker neither skips nor
-// repeats anything. After a reorganisation, everything above the fork is deleted and read again.
+// The indexer: reads a network's blocks from a cursor in ranges, and stores the movements of known addresses. One query
+// finds the known addresses of a range, so the cost does not grow with the number of wallets. The cursor, the hashes of
+// blocks that are not final and the movements are written in one database transaction, so a killed worker neither skips
+// nor repeats anything. After a reorganisation, everything above the fork is deleted and read again.
 
 import type { Tx } from '../../../db/client.ts'
 import { databaseTime, hasBackfillBegunSince } from '../../../db/queries/backfills.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../../db/queries/cursors.ts'
 import { deleteMovementsAbove, insertMovements } from '../../../db/queries/movements.ts'
-import { advance, rewind } from '../../blocks/cursor.ts'
+import { advance, isNextGone, isReorganised, nextIsGone, rewind, type Step } from '../../blocks/cursor.ts'
 import type { StepResult } from '../../blocks/follow.ts'
-import { isNextGone, isReorganised, nextIsGone, type Step } from '../../blocks/fork.ts'
 import type { BlockMovements, Chain } from '../../chains/chain.ts'
 import type { HasConfig } from '../../platform/config.ts'
 import type { TrackingCtx } from '../../signing/ctx.ts'
@@ -17,7 +16,6 @@ import { startBalanceCheck } from './check-balances.ts'
 import { keptRows, recordDoubtfulContracts, watchedIn, withStandards } from './movement-rows.ts'
 import { readRange } from './read-range.ts'
 
-/** Indexes the next blocks of a network, or undoes a reorganisation. */
 export const indexStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepResult> => {
   const { network } = chain
   const follower: Follower = { network, purpose: 'index' }
@@ -42,13 +40,12 @@ export const indexStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepRes
   return storeRange(ctx, { chain, head, follower, cursor, blocks })
 }
 
-/** The newest block: there were no wallets before. On a devnet the first one: the chain may be older than the database. */
+/** The newest block: there were no wallets before. On a devnet the first: its chain may be older than the tables. */
 const firstBlock = async (ctx: HasConfig, { chain, head }: Pick<Step, 'chain' | 'head'>): Promise<BlockPoint> => {
   const genesis = ctx.config.devnet ? await chain.block(0n) : null
   return genesis ?? head.latest
 }
 
-/** Thrown inside a database transaction to undo it. */
 class WatchedChanged extends Error {}
 
 const storeRange = async (

@@ -14,9 +14,10 @@ type Watched = { readonly addresses: ReadonlySet<string>; readonly collections: 
 /** Values in one statement; PostgreSQL allows 65,535. */
 const ASKED_AT_ONCE = 20_000
 
-type Ask = (some: readonly string[]) => Promise<ReadonlySet<string>>
-
-const among = async (all: ReadonlySet<string>, ask: Ask): Promise<ReadonlySet<string>> => {
+const selectIn = async (
+  all: ReadonlySet<string>,
+  ask: (some: readonly string[]) => Promise<ReadonlySet<string>>,
+): Promise<ReadonlySet<string>> => {
   const list = [...all]
   const found = new Set<string>()
   for (let from = 0; from < list.length; from += ASKED_AT_ONCE) {
@@ -40,8 +41,8 @@ export const watchedIn = async (
     }
   }
   return {
-    addresses: await among(addresses, (some) => watchedAddresses(ctx.db, { network, addresses: some })),
-    collections: await among(nftContracts, (some) => createdCollectionsAmong(ctx.db, { network, contracts: some })),
+    addresses: await selectIn(addresses, (some) => watchedAddresses(ctx.db, { network, addresses: some })),
+    collections: await selectIn(nftContracts, (some) => createdCollectionsAmong(ctx.db, { network, contracts: some })),
   }
 }
 
@@ -50,42 +51,32 @@ const ACTIVITY_NAMESPACE = '4a3eb347-6cba-4325-9958-cff3cb99f911'
 
 type Side = { readonly address: string; readonly counterparty: string; readonly direction: 'in' | 'out' }
 
-type Input = { readonly blocks: readonly BlockMovements[]; readonly watched: Watched }
-
-/** The rows to store: one for each watched end of a movement. Pure. */
-export const keptRows = ({
-  network,
-  blocks,
-  watched,
-}: Input & { readonly network: Network }): readonly MovementRow[] => {
+export const keptRows = (input: {
+  readonly network: Network
+  readonly blocks: readonly BlockMovements[]
+  readonly watched: Watched
+}): readonly MovementRow[] => {
+  const { network, blocks, watched } = input
   const rows: MovementRow[] = []
-  for (const block of blocks) {
-    for (const movement of block.movements) {
-      for (const side of keptSides(watched, movement)) rows.push(rowOf({ network, block, movement, side, watched }))
+  for (const { movements, number, timestampMs } of blocks) {
+    const at = new Date(timestampMs)
+    for (const movement of movements) {
+      for (const side of keptSides(watched, movement)) {
+        const { from: _from, to: _to, ...moved } = movement
+        const { transactionHash, logIndex, itemIndex } = moved
+        const name = `${network}:${transactionHash}:${logIndex}:${itemIndex}:${side.address}:${side.direction}`
+        const id = nameUuid({ namespace: ACTIVITY_NAMESPACE, name })
+        const ofWallet = watched.addresses.has(side.address)
+        rows.push({ id, network, ...side, ...moved, blockNumber: number, at, ofWallet })
+      }
     }
   }
   return rows
 }
 
-const keptContracts = ({ blocks, watched }: Input): ReadonlySet<string> => {
-  const contracts = new Set<string>()
-  for (const { movements } of blocks) {
-    for (const movement of movements) {
-      const { contract } = movement
-      if (contract !== null && !contracts.has(contract) && keptSides(watched, movement).length > 0)
-        contracts.add(contract)
-    }
-  }
-  return contracts
-}
-
-const NO_SIDES: readonly Side[] = []
-
 const keptSides = (watched: Watched, movement: RecordedMovement): readonly Side[] => {
   const { from, to } = movement
   const [isOut, isIn] = [isKept(watched, movement, from), isKept(watched, movement, to)]
-  // Most movements are of strangers.
-  if (!isOut && !isIn) return NO_SIDES
   const sides: Side[] = []
   if (isOut) sides.push({ address: from, counterparty: to, direction: 'out' })
   if (isIn) sides.push({ address: to, counterparty: from, direction: 'in' })
@@ -98,35 +89,12 @@ const isKept = (watched: Watched, { contract, tokenId }: RecordedMovement, addre
   return contract !== null && tokenId !== null && watched.collections.has(contract) && !NOBODIES.has(address)
 }
 
-const rowOf = (input: {
-  readonly network: Network
-  readonly block: BlockMovements
-  readonly movement: RecordedMovement
-  readonly side: Side
-  readonly watched: Watched
-}): MovementRow => {
-  const { network, block, movement, side, watched } = input
-  const { from: _from, to: _to, ...moved } = movement
-  const { transactionHash, logIndex, itemIndex } = moved
-  const name = `${network}:${transactionHash}:${logIndex}:${itemIndex}:${side.address}:${side.direction}`
-  return {
-    id: nameUuid({ namespace: ACTIVITY_NAMESPACE, name }),
-    network,
-    ...side,
-    ...moved,
-    blockNumber: block.number,
-    at: new Date(block.timestampMs),
-    ofWallet: watched.addresses.has(side.address),
-  }
-}
-
 /** `doubtful`: contracts whose standard could not be read; their movements are as their events say. */
 type WithStandards = { readonly blocks: readonly BlockMovements[]; readonly doubtful: readonly string[] }
 
 /**
- * Gives movements the standard that their contract says it has. Each contract with watched movements is asked once ever, all
- * in one request, so that listings need not ask the node. A contract that cannot be read must not stop the indexer: it is
- * recorded as doubtful, and asked again later (settle-doubtful-contracts.ts).
+ * Gives movements the standard that their contract says it has, in one request. A contract that cannot be read must not
+ * stop the indexer: it is recorded as doubtful, and asked again later (settle-doubtful-contracts.ts).
  */
 export const withStandards = async (
   ctx: HasLog,
@@ -137,7 +105,14 @@ export const withStandards = async (
   },
 ): Promise<WithStandards> => {
   const { chain, blocks, watched } = input
-  const contracts = [...keptContracts({ blocks, watched })]
+  const moved = new Set<string>()
+  for (const { movements } of blocks) {
+    for (const movement of movements) {
+      const { contract } = movement
+      if (contract !== null && !moved.has(contract) && keptSides(watched, movement).length > 0) moved.add(contract)
+    }
+  }
+  const contracts = [...moved]
   if (contracts.length === 0) return { blocks, doubtful: [] }
   try {
     const facts = await chain.facts(contracts)

@@ -1,9 +1,9 @@
-import type { BlockPoint } from '../../../db/queries/cursors.ts'
-import { finalNumberOf, type Head } from '../../blocks/fork.ts'
-import { type BlockMovements, type Chain, RangeTooWide } from '../../chains/chain.ts'
+// Chooses how many blocks to request at once. Nodes limit ranges in different ways (width, results, bytes), so the
+// width is found by trying, and bounded so that a range fits into memory and into one short database transaction.
 
-// Chooses how many blocks to request at once. Nodes limit ranges in different ways (width, results, bytes), so the width is
-// found by trying, and bounded so that a range fits into memory and into one short database transaction.
+import type { BlockPoint } from '../../../db/queries/cursors.ts'
+import { finalNumberOf } from '../../blocks/cursor.ts'
+import { type BlockMovements, type Chain, type Head, RangeTooWide } from '../../chains/chain.ts'
 
 export const FIRST_WIDTH = 16
 /** The widest range that hosted nodes commonly serve. */
@@ -41,10 +41,7 @@ export type Range =
 const widths = new WeakMap<object, number>()
 const eventWidths = new WeakMap<object, number>()
 
-/**
- * The next range, requested while the current one is stored, so that node and database work at the same time. Only final
- * blocks, because those do not change until they are stored.
- */
+/** The next range of final blocks, which the node reads while the database stores the current one. */
 const ahead = new WeakMap<object, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
 
 /**
@@ -72,7 +69,7 @@ const readUpTo = async (
 ): Promise<Range> => {
   if (last < fromBlock) return { kind: 'read', blocks: [] }
   const width = blocksAtOnce(chain)
-  return readBlocks(chain, { width, asked: Math.min(width, Number(last - fromBlock) + 1), fromBlock })
+  return readRangeBelow(chain, { fromBlock, asked: Math.min(width, Number(last - fromBlock) + 1) })
 }
 
 const readAhead = (
@@ -81,7 +78,7 @@ const readAhead = (
 ): void => {
   if (input.last < input.fromBlock) return
   const range = readUpTo(chain, input)
-  // A caller that awaits it gets its failure. Without this, a failure that is not awaited would be an unhandled rejection.
+  // A caller that awaits it gets its failure. Any other failure would be an unhandled rejection.
   range.catch(() => {})
   ahead.set(chain, { fromBlock: input.fromBlock, range })
 }
@@ -93,23 +90,21 @@ export const eventBlocksAtOnce = (chain: object): number => eventWidths.get(chai
 /** `asked` blocks from `fromBlock` on, at most as many as are read at once. */
 type Below = { readonly fromBlock: bigint; readonly asked: number }
 
-/** Reads blocks whole. */
-export const readRangeBelow = (chain: Pick<Chain, 'movements'>, { fromBlock, asked }: Below): Promise<Range> =>
-  readBlocks(chain, { width: blocksAtOnce(chain), asked, fromBlock })
+type Reading = Below & {
+  readonly widths: WeakMap<object, number>
+  readonly width: number
+  readonly max: number
+  readonly read: (range: { readonly fromBlock: bigint; readonly toBlock: bigint }) => ReturnType<Chain['movements']>
+}
 
-const readBlocks = async (
-  chain: Pick<Chain, 'movements'>,
-  input: { readonly width: number; readonly asked: number; readonly fromBlock: bigint },
-): Promise<Range> => {
-  const { width, asked, fromBlock } = input
+/** Reads blocks, and records how many to request next. */
+const readBlocks = async (chain: object, input: Reading): Promise<Range> => {
+  const { widths, width, max, fromBlock, asked, read } = input
   try {
-    const blocks = await chain.movements({ fromBlock, toBlock: fromBlock + BigInt(asked - 1) })
-    if (blocks === null || !isOneChain(blocks, { fromBlock, asked })) {
-      widths.set(chain, widthAfterRefusal(asked))
-      return { kind: 'not_there' }
-    }
+    const blocks = await read({ fromBlock, toBlock: fromBlock + BigInt(asked - 1) })
+    if (blocks === null) return { kind: 'not_there' }
     const movementsRead = blocks.reduce((sum, block) => sum + block.movements.length, 0)
-    widths.set(chain, widthAfterSuccess({ width, blocksRead: asked, movementsRead }))
+    widths.set(chain, widthAfterSuccess({ width, blocksRead: asked, movementsRead, max }))
     return { kind: 'read', blocks }
   } catch (error) {
     if (!(error instanceof RangeTooWide) || asked === 1) throw error
@@ -118,33 +113,38 @@ const readBlocks = async (
   }
 }
 
-/** Reads only the events that index an address. */
-export const readEventsBelow = async (
-  chain: Pick<Chain, 'eventMovements'>,
-  { fromBlock, asked, address }: Below & { readonly address: string },
-): Promise<Range> => {
-  const width = eventBlocksAtOnce(chain)
-  try {
-    const blocks = await chain.eventMovements({ address, fromBlock, toBlock: fromBlock + BigInt(asked - 1) })
-    if (blocks === null) return { kind: 'not_there' }
-    const movementsRead = blocks.reduce((sum, block) => sum + block.movements.length, 0)
-    const max = MAX_EVENTS_WIDTH
-    eventWidths.set(chain, widthAfterSuccess({ width, blocksRead: asked, movementsRead, max }))
-    return { kind: 'read', blocks }
-  } catch (error) {
-    if (!(error instanceof RangeTooWide) || asked === 1) throw error
-    eventWidths.set(chain, widthAfterRefusal(asked))
-    return { kind: 'too_wide' }
-  }
+export const readRangeBelow = async (chain: Pick<Chain, 'movements'>, below: Below): Promise<Range> => {
+  const range = await readBlocks(chain, {
+    ...below,
+    widths,
+    width: blocksAtOnce(chain),
+    max: MAX_WIDTH,
+    read: async (asked) => {
+      const blocks = await chain.movements(asked)
+      return blocks !== null && isOneChain(blocks, below) ? blocks : null
+    },
+  })
+  if (range.kind === 'not_there') widths.set(chain, widthAfterRefusal(below.asked))
+  return range
 }
 
-/** Whether these are all requested blocks, in order, each the child of the one before: a node may answer from two branches. */
-const isOneChain = (
-  blocks: readonly BlockMovements[],
-  range: { readonly fromBlock: bigint; readonly asked: number },
-): boolean =>
-  blocks.length === range.asked &&
+/** Reads only the events that index an address. */
+export const readEventsBelow = (
+  chain: Pick<Chain, 'eventMovements'>,
+  { address, ...below }: Below & { readonly address: string },
+): Promise<Range> =>
+  readBlocks(chain, {
+    ...below,
+    widths: eventWidths,
+    width: eventBlocksAtOnce(chain),
+    max: MAX_EVENTS_WIDTH,
+    read: (asked) => chain.eventMovements({ address, ...asked }),
+  })
+
+/** Whether these are all requested blocks, each the child of the one before: a node may answer from two branches. */
+const isOneChain = (blocks: readonly BlockMovements[], { fromBlock, asked }: Below): boolean =>
+  blocks.length === asked &&
   blocks.every(
     (block, index) =>
-      block.number === range.fromBlock + BigInt(index) && (index === 0 || block.parentHash === blocks[index - 1]?.hash),
+      block.number === fromBlock + BigInt(index) && (index === 0 || block.parentHash === blocks[index - 1]?.hash),
   )

@@ -11,8 +11,7 @@ import { describedAs } from '../../platform/http/schema.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { HasWallets } from '../../signing/wallets/ours.ts'
-import { itemOf } from './item.ts'
-import { listActivity } from './list.ts'
+import { itemOf, listActivity } from './list.ts'
 import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
 
 const { detail } = describedAs('Activity')

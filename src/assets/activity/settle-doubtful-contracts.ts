@@ -4,7 +4,7 @@ import {
   postponeDoubtfulContract,
   settleDoubtfulContract,
 } from '../../../db/queries/doubtful-contracts.ts'
-import type { Round } from '../../blocks/round.ts'
+import type { Round } from '../../blocks/follow.ts'
 import type { Chain } from '../../chains/chain.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 

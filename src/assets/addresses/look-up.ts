@@ -5,7 +5,9 @@ import { provided } from '../../chains/provided.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { contractOf, tokenDisplays } from '../../signing/token.ts'
-import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
+import type { PreviewContract } from '../../signing/transactions/preview-schema.ts'
+
+export const ADDRESSES_MAX = 100
 
 /** Resolves an ENS name; null if it has no address. */
 export const lookupByName = async (ctx: HasChains, input: { readonly name: string }): Promise<string | null> => {
@@ -24,7 +26,7 @@ export const lookupByName = async (ctx: HasChains, input: { readonly name: strin
 export const addressesMetadata = async (
   ctx: HasDb & HasChains & HasIdentity,
   input: { readonly network: Network; readonly texts: readonly string[] },
-): Promise<AddressesMetadata> => {
+): Promise<Record<string, PreviewContract | null>> => {
   const { network, texts } = input
   const chain = ctx.chains.withNode(network)
   if (texts.length > ADDRESSES_MAX) {

@@ -1,6 +1,6 @@
-// Metadata inside a token's own URI (RFC 2397). Strangers write it, so every part is bounded. We read the URI as browsers do:
-// the `data:` URL processor of WHATWG Fetch, and JSON MIME types of MIME Sniffing. The npm package `data-urls` does the same,
-// but needs 20 ms for the longest URI; the platform's URL parser needs 0.01 ms.
+// Metadata inside a token's own URI (RFC 2397). Anybody may write it, so every part is bounded. We read the URI as
+// browsers do: the `data:` URL processor of WHATWG Fetch, and JSON MIME types of MIME Sniffing. The npm package
+// `data-urls` does the same, but needs 20 ms for the longest URI; the platform's URL parser needs 0.01 ms.
 
 import type { NftMetadata } from './schema.ts'
 
@@ -15,9 +15,8 @@ const BASE64_MARK = /; *base64$/i
 const JSON_TYPE = /^(?:(?:application|text)\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]*\+json)[ \t\r\n]*(?:;|$)/i
 
 /**
- * The metadata in a `data:` URI of a JSON type; null for anything else. Pure.
- * By the standard, `#` begins a fragment, which is not data. But many contracts write names such as "Door #1" unescaped, so
- * if the part before the fragment is no JSON, we read the fragment as part of it.
+ * null unless it is a `data:` URI of a JSON type. Pure. By the standard, `#` begins a fragment, which is not data. But
+ * many contracts write names such as "Door #1" unescaped, so the fragment is read too if the part before it is no JSON.
  */
 export const metadataInUri = (uri: string): NftMetadata | null => {
   if (uri.length > MAX_URI_CHARACTERS) return null
@@ -31,15 +30,12 @@ const jsonIn = (uri: string): unknown => {
   try {
     return JSON.parse(new TextDecoder().decode(data.bytes))
   } catch {
-    // Strangers write these texts; invalid JSON means no metadata.
+    // Anybody may write these texts: invalid JSON means no metadata.
     return undefined
   }
 }
 
-/**
- * The content of a `data:` URL, by Fetch §6; null for any other URL and for invalid base64. The type is as written, with its
- * parameters. Pure.
- */
+/** Fetch §6; null for any other URL and for invalid base64. The type is as written, with its parameters. Pure. */
 export const dataInUri = (uri: string): { readonly type: string; readonly bytes: Uint8Array } | null => {
   if (!URL.canParse(uri)) return null
   const url = new URL(uri)

@@ -6,18 +6,18 @@ import type { HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import { MAX_URI_CHARACTERS, metadataInUri } from './data-uri.ts'
-import { digestOfUri } from './host.ts'
+import { parseDigest } from './host.ts'
 import type { NftMetadata } from './schema.ts'
 
 /**
- * The metadata at some URIs, in their order: from documents hosted here and from the URIs themselves. It is null for all
- * others, because we never fetch an address that a stranger wrote.
+ * From documents hosted here and from the URIs themselves, in the order of the URIs. null for all others: the service
+ * never fetches an address that the creator of a token chose.
  */
-export const metadataOfUris = async (
+export const readMetadata = async (
   ctx: HasDb & HasConfig,
   uris: readonly (string | null)[],
 ): Promise<readonly (NftMetadata | null)[]> => {
-  const digests = uris.map((uri) => (uri === null ? null : digestOfUri(ctx.config, uri)))
+  const digests = uris.map((uri) => (uri === null ? null : parseDigest(ctx.config, uri)))
   const wanted = new Set(digests.filter((digest) => digest !== null))
   const documents = await readMetadataDocuments(ctx.db, [...wanted])
   return uris.map((uri, index) => {
@@ -28,20 +28,15 @@ export const metadataOfUris = async (
 }
 
 type TokenRef = { readonly contract: string; readonly tokenId: bigint }
-
-/** What reading the URIs of tokens needs. */
-type UriChain = Pick<Chain, 'network' | 'tokenUris'>
+type UriQuery = { readonly chain: Pick<Chain, 'network' | 'tokenUris'>; readonly tokens: readonly TokenRef[] }
 
 const NUL = String.fromCharCode(0)
 const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
 
-/**
- * The metadata of some tokens, in their order (see `metadataOfUris`). URIs are read once and then cached; without a node only
- * those not in the cache are missing.
- */
-export const metadataOfTokens = async (
+/** See `readMetadata`. URIs are read once and then cached; without a node only uncached ones are missing. */
+export const readTokenMetadata = async (
   ctx: HasDb & HasConfig & HasLog,
-  { chain, tokens }: { readonly chain: UriChain; readonly tokens: readonly TokenRef[] },
+  { chain, tokens }: UriQuery,
 ): Promise<readonly (NftMetadata | null)[]> => {
   const { network } = chain
   const uris = new Map(await readTokenUris(ctx.db, { network, tokens }))
@@ -49,7 +44,7 @@ export const metadataOfTokens = async (
   const read = await readFromChain(ctx, { chain, tokens: [...unknown.values()] })
   for (const { uri, ...token } of read) uris.set(keyOf(token), uri)
   await writeTokenUris(ctx.db, { network, uris: read })
-  return metadataOfUris(
+  return readMetadata(
     ctx,
     tokens.map((token) => uris.get(keyOf(token)) ?? null),
   )
@@ -57,15 +52,14 @@ export const metadataOfTokens = async (
 
 const readFromChain = async (
   ctx: HasLog,
-  input: { readonly chain: UriChain; readonly tokens: readonly TokenRef[] },
+  { chain, tokens }: UriQuery,
 ): Promise<readonly (TokenRef & { readonly uri: string })[]> => {
-  const { chain, tokens } = input
   if (tokens.length === 0) return []
   try {
     const uris = await chain.tokenUris(tokens)
     return tokens.flatMap(({ contract, tokenId }, index) => {
       const uri = uris[index] ?? ''
-      return isKept(uri) ? [{ contract, tokenId, uri }] : []
+      return isStorable(uri) ? [{ contract, tokenId, uri }] : []
     })
   } catch (err) {
     if (!(err instanceof AppError) || err.status !== 503) throw err
@@ -75,5 +69,5 @@ const readFromChain = async (
 }
 
 /** Whether to cache a URI: an empty one may still be set later, and PostgreSQL must be able to store it. */
-const isKept = (uri: string): boolean =>
+const isStorable = (uri: string): boolean =>
   uri !== '' && uri.length <= MAX_URI_CHARACTERS && !uri.includes(NUL) && uri.isWellFormed()

@@ -1,5 +1,5 @@
-// Pins documents on IPFS with one request of Kubo's RPC API (https://docs.ipfs.tech/reference/kubo/rpc/#api-v0-add). Kubo's
-// own client would bring about ninety packages into a process that opens keys.
+// Pins documents on IPFS with one request of Kubo's RPC API (https://docs.ipfs.tech/reference/kubo/rpc/#api-v0-add).
+// Kubo's own client would bring about ninety packages into a process that opens keys.
 
 import type { Config } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
@@ -38,7 +38,7 @@ export const digestOfCid = (cid: string): string | null => {
   return cidOf(digest) === cid ? digest : null
 }
 
-/** Sets every option that affects the CID, because nodes have different defaults. One block of 256 KiB holds any document. */
+/** Every option that affects the CID, because the defaults of nodes differ. One block of 256 KiB holds any document. */
 const ADD =
   '/api/v0/add?pin=true&progress=false&cid-version=1&raw-leaves=true&hash=sha2-256&chunker=size-262144' +
   '&wrap-with-directory=false&inline=false'

@@ -1,5 +1,5 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { closed, NewName, VisibleLines } from '../../platform/http/schema.ts'
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import { closed, NewName, SendingFields, takesCredentials, VisibleLines } from '../../platform/http/schema.ts'
 
 const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'
 
@@ -7,7 +7,7 @@ const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzd
 export const UriField = (description: string) =>
   Type.String({
     maxLength: 2048,
-    // Other schemes could be code (javascript:, data:) or a local resource (file:, http:) for whoever displays it.
+    // Other schemes could be code (javascript:, data:) or a local resource (file:, http:) for a page that displays it.
     // Text before an @ is a password or a false host name; browsers read a backslash as a slash.
     // Images that a service on this machine hosts are the exception: their path names nothing else.
     pattern:
@@ -17,7 +17,6 @@ export const UriField = (description: string) =>
     examples: [IMAGE],
   })
 
-/** EIP-721 metadata to be hosted. */
 export const MetadataBody = Type.Object(
   {
     name: NewName("The token's name.", 'Door #1'),
@@ -45,3 +44,15 @@ export const NftMetadata = Type.Object(
   },
 )
 export type NftMetadata = Static<typeof NftMetadata>
+
+/** The body of a request that submits a transaction. @param example without the credentials. */
+export const SubmitBody = <Fields extends TProperties>(title: string, fields: Fields, example: object) =>
+  Type.Object(
+    { ...fields, ...SendingFields },
+    {
+      ...closed,
+      title,
+      ...takesCredentials('one'),
+      examples: [{ network: 'Ethereum', ...example, developer_secret: 'testnet-secret' }],
+    },
+  )

@@ -12,12 +12,9 @@ import {
   WaitingApproval,
 } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../../signing/ctx.ts'
-import { hostImage } from '../metadata/images.ts'
-import { batchMintNfts } from './batch-mint.ts'
-import { collectionByAddress, listCollections } from './collections.ts'
-import { createCollection } from './create-collection.ts'
-import { listNfts, shownNft } from './list.ts'
-import { mintNft } from './mint.ts'
+import { NftCollection } from '../../signing/transactions/preview-schema.ts'
+import { hostImage } from '../metadata/host.ts'
+import { collectionByAddress, listCollections, listNfts, shownNft } from './list.ts'
 import {
   afterOf,
   BatchMintBody,
@@ -27,13 +24,12 @@ import {
   ListNftsQuery,
   MintBody,
   Nft,
-  NftCollection,
   nftPaging,
   TransferBody,
   UploadBody,
   UploadedImage,
 } from './schema.ts'
-import { transferNft } from './transfer.ts'
+import { batchMintNfts, createCollection, mintNft, transferNft } from './submit.ts'
 
 const { detail, idempotent } = describedAs('NFTs')
 
@@ -105,21 +101,7 @@ export const nftRoutes = (ctx: SigningCtx, authentication: Authentication) => {
     .post(
       '/collections',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          createCollection(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            standard: body.standard,
-            name: body.name,
-            symbol: body.symbol,
-            imageUrl: body.image_url,
-            baseUri: body.base_uri,
-            royaltyBasisPoints: body.royalty_basis_points,
-            royaltyRecipient: body.royalty_recipient,
-            isSoulbound: body.soulbound,
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => createCollection(ctx, { ...by, body })),
       {
         body: CreateCollectionBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
@@ -148,19 +130,7 @@ export const nftRoutes = (ctx: SigningCtx, authentication: Authentication) => {
     .post(
       '/mint',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          mintNft(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            contractAddress: body.contract_address,
-            recipient: body.recipient,
-            metadata: body.metadata,
-            uri: body.uri,
-            tokenId: body.token_id,
-            amount: body.amount,
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => mintNft(ctx, { ...by, body })),
       {
         body: MintBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
@@ -175,15 +145,7 @@ export const nftRoutes = (ctx: SigningCtx, authentication: Authentication) => {
     .post(
       '/batch-mint',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          batchMintNfts(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            contractAddress: body.contract_address,
-            mints: body.mints.map(({ token_id: tokenId, ...mint }) => ({ ...mint, tokenId })),
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => batchMintNfts(ctx, { ...by, body })),
       {
         body: BatchMintBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
@@ -204,17 +166,7 @@ export const nftRoutes = (ctx: SigningCtx, authentication: Authentication) => {
     .post(
       '/transfer',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          transferNft(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            contractAddress: body.contract_address,
-            recipient: body.recipient,
-            tokenId: body.token_id,
-            amount: body.amount,
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => transferNft(ctx, { ...by, body })),
       {
         body: TransferBody,
         response: { 200: TransactionResult, 202: WaitingApproval },

@@ -12,13 +12,10 @@ import {
   OneOf,
   PagingFields,
   SenderField,
-  SendingFields,
-  takesCredentials,
   VisibleText,
 } from '../../platform/http/schema.ts'
-import { NftCollection } from '../../signing/transactions/preview-schema.ts'
 import { Quantity } from '../../signing/transactions/schema.ts'
-import { MetadataBody, NftMetadata, UriField } from '../metadata/schema.ts'
+import { MetadataBody, NftMetadata, SubmitBody, UriField } from '../metadata/schema.ts'
 
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -45,7 +42,8 @@ const PieceFields = {
   ),
 }
 
-export const CreateCollectionBody = Type.Object(
+export const CreateCollectionBody = SubmitBody(
+  'CreateCollection',
   {
     network: NetworkField,
     from: SenderField,
@@ -82,23 +80,14 @@ export const CreateCollectionBody = Type.Object(
         examples: [false],
       }),
     ),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'CreateCollection',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        name: 'Doors',
-        symbol: 'DOOR',
-        image_url: 'https://example.com/door.png',
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    name: 'Doors',
+    symbol: 'DOOR',
+    image_url: 'https://example.com/door.png',
   },
 )
+export type CreateCollectionBody = Static<typeof CreateCollectionBody>
 
 export const UploadBody = Type.Object(
   { file: FileField('A PNG, JPEG, GIF or WebP image. Its first bytes decide, not its name or type. SVG is refused.') },
@@ -114,7 +103,8 @@ export const UploadedImage = ClosedObject('UploadedImage', {
   }),
 })
 
-export const MintBody = Type.Object(
+export const MintBody = SubmitBody(
+  'MintNft',
   {
     network: Type.Optional(NetworkField),
     from: SenderField,
@@ -123,31 +113,23 @@ export const MintBody = Type.Object(
     metadata: Type.Optional(MetadataBody),
     uri: Type.Optional(UriField('The URI of an existing EIP-721 metadata document; instead of `metadata`.')),
     ...PieceFields,
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'MintNft',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        contract_address: COLLECTION,
-        recipient: RECIPIENT,
-        metadata: {
-          name: 'Door #1',
-          description: 'A red door.',
-          image: 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',
-        },
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    contract_address: COLLECTION,
+    recipient: RECIPIENT,
+    metadata: {
+      name: 'Door #1',
+      description: 'A red door.',
+      image: 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',
+    },
   },
 )
+export type MintBody = Static<typeof MintBody>
 
 const MINTS_MAX = 200
 
-export const BatchMintBody = Type.Object(
+export const BatchMintBody = SubmitBody(
+  'BatchMintNfts',
   {
     network: Type.Optional(NetworkField),
     from: SenderField,
@@ -163,24 +145,16 @@ export const BatchMintBody = Type.Object(
       ),
       { minItems: 1, maxItems: MINTS_MAX, rule: `a list of 1 to ${MINTS_MAX} NFTs` },
     ),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'BatchMintNfts',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        contract_address: COLLECTION,
-        mints: [{ recipient: RECIPIENT }, { recipient: WALLET }],
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    contract_address: COLLECTION,
+    mints: [{ recipient: RECIPIENT }, { recipient: WALLET }],
   },
 )
+export type BatchMintBody = Static<typeof BatchMintBody>
 
-export const TransferBody = Type.Object(
+export const TransferBody = SubmitBody(
+  'TransferNft',
   {
     network: Type.Optional(NetworkField),
     from: AddressField('The wallet that holds the NFT.'),
@@ -190,24 +164,15 @@ export const TransferBody = Type.Object(
     amount: Type.Optional(
       PiecesField('How many pieces of an ERC-1155 token; 1 by default, and always 1 for other tokens.'),
     ),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'TransferNft',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        from: WALLET,
-        contract_address: COLLECTION,
-        recipient: RECIPIENT,
-        token_id: '1',
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    from: WALLET,
+    contract_address: COLLECTION,
+    recipient: RECIPIENT,
+    token_id: '1',
   },
 )
+export type TransferBody = Static<typeof TransferBody>
 
 /** Fewer than for activity: every NFT before the page is summed. */
 export const nftPaging = cappedPaging({ itemsMax: 2_000, from: 'after' })
@@ -264,5 +229,3 @@ export const CollectionByAddressQuery = t.Object(
   { contract_address: AddressField('The collection.'), network: t.Optional(NetworkField) },
   closed,
 )
-
-export { NftCollection }

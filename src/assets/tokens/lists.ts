@@ -1,5 +1,5 @@
-// Imports a file in the Token Lists format (tokenlists.org), which is validated first. Of the list itself only name, version
-// and tokens are used. Lists are long and have many authors, so an invalid token is reported and the others are imported.
+// Imports a file in the Token Lists format (tokenlists.org). Of the list itself only name, version and tokens are used.
+// Lists are long and have many authors, so an invalid token is reported and the others are imported.
 
 import type { HasDb } from '../../../db/client.ts'
 import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../../db/queries/listed-tokens.ts'
@@ -30,7 +30,6 @@ const LOGO_URL_LENGTH_MAX = 2_048
 /** EIP-20: decimals is a uint8. */
 const DECIMALS_MAX = 255
 
-/** A list names a chain by its chain id. */
 type ListedChain = Pick<NodelessChain, 'chainId' | 'network' | 'parseAddress'>
 
 type TokenListFile = {
@@ -59,12 +58,6 @@ const wholeNumber = (value: unknown, input: { readonly what: string; readonly ma
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= input.max
     ? value
     : refuse(`${input.what} must be a whole number from 0 to ${input.max}.`)
-
-const text = (value: unknown, input: { readonly what: string; readonly max: number }): string => {
-  const { what, max } = input
-  const cleaned = typeof value === 'string' ? cleanText(value, max) : ''
-  return cleaned === '' ? refuse(`${what} must be a text with visible characters.`) : cleaned
-}
 
 /** Counts characters as the format does; a character has at most two code units. */
 const isWithin = (value: string, max: number): boolean => value.length <= 2 * max && [...value].length <= max
@@ -107,23 +100,16 @@ const judgeExtensions = (extensions: Fields, what: string): void => {
   )
 }
 
+const displayDecimalsIn = ({ displayDecimals }: Fields, what: string): number | null =>
+  displayDecimals === undefined
+    ? null
+    : wholeNumber(displayDecimals, { what: `${what}.displayDecimals`, max: DECIMALS_MAX })
+
 const logoUrlOf = (value: unknown, what: string): string => {
   if (value === undefined || value === '') return ''
   if (typeof value === 'string' && value.length <= LOGO_URL_LENGTH_MAX && LOGO_URL.test(value)) return value
   return refuse(`${what} must be a URI of at most ${LOGO_URL_LENGTH_MAX} characters: https://… or ipfs://….`)
 }
-
-const extensionsOf = (value: unknown, what: string): Fields => (value === undefined ? {} : fieldsOf(value, what))
-
-const displayDecimalsOf = ({ displayDecimals }: Fields, what: string): number | null => {
-  if (displayDecimals === undefined) return null
-  return wholeNumber(displayDecimals, { what: `${what}.displayDecimals`, max: DECIMALS_MAX })
-}
-
-const addressOf = (chain: ListedChain, value: unknown, what: string): string =>
-  typeof value === 'string'
-    ? chain.parseAddress(value, what)
-    : refuse(`${what} must be an address: 0x and 40 hex digits.`)
 
 /** The result of `read`, or undefined if it refuses; the sentence goes to `refused`. */
 const taken = <T>(refused: string[], read: () => T): T | undefined => {
@@ -138,10 +124,8 @@ const taken = <T>(refused: string[], read: () => T): T | undefined => {
 
 type ListContext = { readonly chains: readonly ListedChain[]; readonly refused: string[] }
 
-/**
- * Reads one token; null if it is on another chain. An invalid logo, tag, extension or number of display decimals is left out.
- */
-const tokenOf = (value: unknown, what: string, { chains, refused }: ListContext): ListedTokenRow | null => {
+/** null for a token on another chain. An invalid logo, tag, extension or number of display decimals is left out. */
+const readToken = (value: unknown, what: string, { chains, refused }: ListContext): ListedTokenRow | null => {
   const fields = fieldsOf(value, what)
   const chainId = wholeNumber(fields.chainId, { what: `${what}.chainId`, max: Number.MAX_SAFE_INTEGER })
   const chain = chains.find((each) => each.chainId === chainId)
@@ -149,28 +133,25 @@ const tokenOf = (value: unknown, what: string, { chains, refused }: ListContext)
   wholeNumber(fields.decimals, { what: `${what}.decimals`, max: DECIMALS_MAX })
   const own = {
     network: chain.network,
-    address: addressOf(chain, fields.address, `${what}.address`),
+    address:
+      typeof fields.address === 'string'
+        ? chain.parseAddress(fields.address, `${what}.address`)
+        : refuse(`${what}.address must be an address: 0x and 40 hex digits.`),
     name: label(fields.name, `${what}.name`, TOKEN_NAME),
     symbol: label(fields.symbol, `${what}.symbol`, TOKEN_SYMBOL),
   }
-  const { logoURI, tags } = fields
-  const extensions = taken(refused, () => extensionsOf(fields.extensions, `${what}.extensions`)) ?? {}
+  const { logoURI, tags, extensions: given = {} } = fields
+  const extensions = taken(refused, () => fieldsOf(given, `${what}.extensions`)) ?? {}
   taken(refused, () => judgeTags(tags, `${what}.tags`))
   taken(refused, () => judgeExtensions(extensions, `${what}.extensions`))
   return {
     ...own,
     logoUrl: taken(refused, () => logoUrlOf(logoURI, `${what}.logoURI`)) ?? '',
-    displayDecimals: taken(refused, () => displayDecimalsOf(extensions, `${what}.extensions`)) ?? null,
+    displayDecimals: taken(refused, () => displayDecimalsIn(extensions, `${what}.extensions`)) ?? null,
   }
 }
 
-const versionOf = (value: unknown): string => {
-  const { major, minor, patch } = fieldsOf(value, 'version')
-  const parts = Object.entries({ major, minor, patch })
-  return parts.map(([part, number]) => wholeNumber(number, { what: `version.${part}`, max: 1e9 })).join('.')
-}
-
-const parsed = (json: string): unknown => {
+const parseJson = (json: string): unknown => {
   try {
     return JSON.parse(json)
   } catch {
@@ -178,15 +159,13 @@ const parsed = (json: string): unknown => {
   }
 }
 
-type Tokens = Pick<TokenListFile, 'tokens' | 'skipped' | 'refused'>
-
-const tokensOf = (values: readonly unknown[], chains: readonly ListedChain[]): Tokens => {
+const readTokens = (values: readonly unknown[], chains: readonly ListedChain[]) => {
   const rows = new Map<string, ListedTokenRow>()
   const refused: string[] = []
   let skipped = 0
   for (const [index, value] of values.entries()) {
     const what = `tokens.${index}`
-    const row = taken(refused, () => tokenOf(value, what, { chains, refused }))
+    const row = taken(refused, () => readToken(value, what, { chains, refused }))
     if (row === undefined) continue
     if (row === null) {
       skipped += 1
@@ -200,31 +179,31 @@ const tokensOf = (values: readonly unknown[], chains: readonly ListedChain[]): T
 }
 
 /**
- * Reads a token list. Pure.
  * @param input.chains the chains of this deployment
- * @throws invalid_input if it is no token list or has no valid token.
+ * @throws invalid_input if it is no token list or has no valid token. Pure.
  */
 export const parseTokenListFile = (input: {
   readonly text: string
   readonly chains: readonly ListedChain[]
 }): TokenListFile => {
-  const list = fieldsOf(parsed(input.text), 'A token list')
-  const name = text(list.name, { what: 'name', max: NAME_LENGTH_MAX })
-  const version = versionOf(list.version)
+  const list = fieldsOf(parseJson(input.text), 'A token list')
+  const name = typeof list.name === 'string' ? cleanText(list.name, NAME_LENGTH_MAX) : ''
+  if (name === '') return refuse('name must be a text with visible characters.')
+  const { major, minor, patch } = fieldsOf(list.version, 'version')
+  const version = Object.entries({ major, minor, patch })
+    .map(([part, number]) => wholeNumber(number, { what: `version.${part}`, max: 1e9 }))
+    .join('.')
   const { tokens } = list
   if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > TOKENS_MAX) {
     return refuse(`tokens must be a list of 1 to ${TOKENS_MAX} tokens.`)
   }
-  const read = tokensOf(tokens, input.chains)
+  const read = readTokens(tokens, input.chains)
   const [first] = read.refused
   if (read.tokens.length === 0 && first !== undefined) return refuse(`The list has no valid token: ${first}`)
   return { name, version, ...read }
 }
 
-/**
- * Imports a token list, which replaces an earlier one with the same name. A token that is also in another list moves to this
- * one. Valid tokens are stored, and the result reports the others.
- */
+/** Replaces an earlier list with the same name. A token that is also in another list moves to this one. */
 export const importTokenList = async (
   ctx: HasDb & HasAudit & HasChains & HasIdentity,
   input: { readonly text: string; readonly actor: string },
@@ -247,20 +226,18 @@ export const importTokenList = async (
   return file
 }
 
-/** Removes a list; its tokens are displayed as before the import. */
+/** The list's tokens are displayed as before the import. */
 export const removeTokenList = async (
   ctx: HasDb & HasAudit,
   input: { readonly name: string; readonly actor: string },
 ): Promise<void> => {
   const { name, actor } = input
-  const wasThere = await ctx.db.transaction(async (tx) => {
+  await ctx.db.transaction(async (tx) => {
     const tokens = await deleteTokenList(tx, name)
-    if (tokens === 0) return false
+    if (tokens === 0) {
+      throw new AppError('not_found', `There is no token list named "${name}"; "tokens list" shows all names.`)
+    }
     const details = { tokens: String(tokens) }
     await ctx.audit.record(tx, { projectId: null, actor, action: 'token_list_removed', subject: name, details })
-    return true
   })
-  if (!wasThere) {
-    throw new AppError('not_found', `There is no token list named "${name}"; "tokens list" shows all names.`)
-  }
 }

@@ -7,10 +7,7 @@ import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SENDING } from '../../platform
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../../signing/ctx.ts'
 import { Token } from '../../signing/token-schema.ts'
-import { tokenBalances } from './balances.ts'
-import { createToken } from './create-token.ts'
-import { getToken } from './get-token.ts'
-import { mintToken } from './mint-token.ts'
+import { getToken, tokenBalances } from './read.ts'
 import {
   BalancesQuery,
   BatchTransferTokenBody,
@@ -20,7 +17,7 @@ import {
   TokenQuery,
   TransferTokenBody,
 } from './schema.ts'
-import { transferToken } from './transfer-token.ts'
+import { batchTransferTokens, createToken, mintToken, transferToken } from './submit.ts'
 
 const { detail, idempotent } = describedAs('Tokens')
 
@@ -64,18 +61,7 @@ export const tokenRoutes = (ctx: SigningCtx, authentication: Authentication) => 
     .post(
       '',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          createToken(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            name: body.name,
-            symbol: body.symbol,
-            decimals: Number(body.decimals),
-            logoUrl: body.logo_url,
-            initialSupply: body.initial_supply,
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => createToken(ctx, { ...by, body })),
       {
         body: CreateTokenBody,
         response: SUBMITS,
@@ -89,16 +75,7 @@ export const tokenRoutes = (ctx: SigningCtx, authentication: Authentication) => 
     .post(
       '/mint',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          mintToken(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            contractAddress: body.contract_address,
-            recipient: body.recipient,
-            amount: body.amount,
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => mintToken(ctx, { ...by, body })),
       {
         body: MintTokenBody,
         response: SUBMITS,
@@ -112,21 +89,7 @@ export const tokenRoutes = (ctx: SigningCtx, authentication: Authentication) => 
     .post(
       '/transfer',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          transferToken(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            token: body.token,
-            transfers: [
-              {
-                recipient: body.recipient,
-                amount: body.amount,
-                fields: { recipient: 'recipient', amount: 'amount' },
-              },
-            ],
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => transferToken(ctx, { ...by, body })),
       {
         body: TransferTokenBody,
         response: SUBMITS,
@@ -140,19 +103,7 @@ export const tokenRoutes = (ctx: SigningCtx, authentication: Authentication) => 
     .post(
       '/batch-transfer',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) =>
-          transferToken(ctx, {
-            ...by,
-            network: body.network,
-            from: body.from,
-            token: body.token,
-            transfers: body.transfers.map(({ recipient, amount }, index) => ({
-              recipient,
-              amount,
-              fields: { recipient: `transfers.${index}.recipient`, amount: `transfers.${index}.amount` },
-            })),
-          }),
-        ),
+        submit({ body, caller, request, route }, (by) => batchTransferTokens(ctx, { ...by, body })),
       {
         body: BatchTransferTokenBody,
         response: SUBMITS,

@@ -1,17 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import {
-  AddressField,
-  closed,
-  NetworkField,
-  SenderField,
-  SendingFields,
-  takesCredentials,
-  VisibleText,
-} from '../../platform/http/schema.ts'
+import { AddressField, closed, NetworkField, SenderField, VisibleText } from '../../platform/http/schema.ts'
 import { Token } from '../../signing/token-schema.ts'
-import { UriField } from '../metadata/schema.ts'
-import { DISPLAY_AMOUNT } from './amount.ts'
+import { SubmitBody, UriField } from '../metadata/schema.ts'
+import { DISPLAY_AMOUNT } from './asset.ts'
 
 export const BalancesQuery = t.Object(
   { network: NetworkField, wallet_address: AddressField('A wallet of the project.') },
@@ -62,7 +54,8 @@ const ContractField = Type.String({
 
 export const TokenQuery = t.Object({ network: NetworkField, token: TokenField }, closed)
 
-export const CreateTokenBody = Type.Object(
+export const CreateTokenBody = SubmitBody(
+  'CreateToken',
   {
     network: NetworkField,
     from: SenderField,
@@ -76,50 +69,33 @@ export const CreateTokenBody = Type.Object(
     }),
     logo_url: Type.Optional(UriField("The URI of the token's logo. Only this project sees it.")),
     initial_supply: Type.Optional(AmountField('What the sender gets at first; nothing by default.')),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'CreateToken',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        name: 'Points',
-        symbol: 'PNT',
-        decimals: '18',
-        logo_url: 'https://example.com/points.png',
-        initial_supply: '1000',
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    name: 'Points',
+    symbol: 'PNT',
+    decimals: '18',
+    logo_url: 'https://example.com/points.png',
+    initial_supply: '1000',
   },
 )
+export type CreateTokenBody = Static<typeof CreateTokenBody>
 
-export const MintTokenBody = Type.Object(
+export const MintTokenBody = SubmitBody(
+  'MintToken',
   {
     network: Type.Optional(NetworkField),
     from: SenderField,
     contract_address: ContractField,
     recipient: Type.Optional(AddressField('Who gets the tokens; by default the sender.')),
     amount: AmountField('How much to mint.'),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'MintToken',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        contract_address: TOKEN,
-        recipient: RECIPIENT,
-        amount: '1.5',
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    contract_address: TOKEN,
+    recipient: RECIPIENT,
+    amount: '1.5',
   },
 )
+export type MintTokenBody = Static<typeof MintTokenBody>
 
 const TransferFields = {
   network: Type.Optional(NetworkField),
@@ -127,31 +103,24 @@ const TransferFields = {
   token: TokenField,
 }
 
-export const TransferTokenBody = Type.Object(
+export const TransferTokenBody = SubmitBody(
+  'TransferToken',
   {
     ...TransferFields,
     recipient: AddressField('Who gets the tokens.'),
     amount: AmountField('How much to transfer.'),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'TransferToken',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        from: WALLET,
-        token: TOKEN,
-        recipient: RECIPIENT,
-        amount: '1.5',
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    from: WALLET,
+    token: TOKEN,
+    recipient: RECIPIENT,
+    amount: '1.5',
   },
 )
+export type TransferTokenBody = Static<typeof TransferTokenBody>
 
-export const BatchTransferTokenBody = Type.Object(
+export const BatchTransferTokenBody = SubmitBody(
+  'BatchTransferToken',
   {
     ...TransferFields,
     transfers: Type.Array(
@@ -161,23 +130,14 @@ export const BatchTransferTokenBody = Type.Object(
       ),
       { minItems: 1, maxItems: TRANSFERS_MAX, rule: `a list of 1 to ${TRANSFERS_MAX} transfers` },
     ),
-    ...SendingFields,
   },
   {
-    ...closed,
-    title: 'BatchTransferToken',
-    ...takesCredentials('one'),
-    examples: [
-      {
-        network: 'Ethereum',
-        from: WALLET,
-        token: TOKEN,
-        transfers: [
-          { recipient: RECIPIENT, amount: '1.5' },
-          { recipient: WALLET, amount: '2' },
-        ],
-        developer_secret: 'testnet-secret',
-      },
+    from: WALLET,
+    token: TOKEN,
+    transfers: [
+      { recipient: RECIPIENT, amount: '1.5' },
+      { recipient: WALLET, amount: '2' },
     ],
   },
 )
+export type BatchTransferTokenBody = Static<typeof BatchTransferTokenBody>

@@ -1,11 +1,14 @@
-// Reads an account from System.Account: its nonce and its balances.
+// Reads accounts: the nonce and the balances in System.Account, and balances of assets.
 
-import type { Hex } from '../chain.ts'
+import { higher } from '../../platform/amount.ts'
+import type { Balances, Hex } from '../chain.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
-import { entryQuestion } from './entries.ts'
+import { readFinalState } from './blocks.ts'
+import { contractIdOf, isAsset } from './contracts.ts'
+import type { SubstrateNode } from './node.ts'
 import { constantOf, type Runtime } from './runtime.ts'
-import { converted } from './storage.ts'
+import { assetQuestion, converted, entryQuestion } from './storage.ts'
 import { fieldOf, integerIn, integerOf, type Value } from './values.ts'
 
 /** Amounts in planck. `exists` is false below the existential deposit, where the chain keeps no account. */
@@ -14,15 +17,12 @@ export type Account = {
   readonly nonce: number
   /** The balance without what is reserved. */
   readonly free: bigint
-  /** Deposits and holds. */
   readonly reserved: bigint
   /** The most that can leave the account while it stays alive. */
   readonly transferable: bigint
 }
 
 const NO_ACCOUNT: Account = { exists: false, nonce: 0, free: 0n, reserved: 0n, transferable: 0n }
-
-export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /** The least balance of an account, in planck. */
 export const existentialDeposit = (runtime: Runtime): bigint =>
@@ -32,18 +32,17 @@ const readAccount = (runtime: Runtime, stored: Value | null): Account => {
   if (stored === null) return NO_ACCOUNT
   const data = fieldOf(stored, 'data')
   const [free, reserved] = [integerIn(data, 'free'), integerIn(data, 'reserved')]
-  // Freezes (fungible, since 2023) also cover the reserved balance. The older locks did not: take the larger of the two.
+  // Freezes (since 2023) also cover the reserved balance. The older locks did not: the larger of the two counts.
   const frozen = integerOf(fieldOf(data, 'frozen'))
   const untouchable =
     frozen === null
-      ? larger(integerIn(data, 'fee_frozen'), integerIn(data, 'misc_frozen'))
-      : larger(frozen - reserved, 0n)
-  const kept = larger(untouchable, existentialDeposit(runtime))
+      ? higher(integerIn(data, 'fee_frozen'), integerIn(data, 'misc_frozen'))
+      : higher(frozen - reserved, 0n)
+  const unmovable = higher(untouchable, existentialDeposit(runtime))
   const nonce = Number(integerIn(stored, 'nonce'))
-  return { exists: true, nonce, free, reserved, transferable: larger(free - kept, 0n) }
+  return { exists: true, nonce, free, reserved, transferable: higher(free - unmovable, 0n) }
 }
 
-/** Asks for the account at the end of a block. */
 export const accountQuestion = (runtime: Runtime, address: string, blockHash: Hex): Question<Account> => {
   const stored = entryQuestion(runtime, { pallet: 'system', entry: 'account', parts: [address] }, blockHash)
   if (stored === null) throw new Error('expected a runtime with System.Account')
@@ -64,4 +63,24 @@ export const readCounts = async (
 ): Promise<{ readonly minedCount: number; readonly pendingCount: number; readonly account: Account }> => {
   const [account, next] = await rpc.askAll([accountQuestion(runtime, address, blockHash), nextIndexQuestion(address)])
   return { minedCount: account.nonce, pendingCount: Math.max(account.nonce, next), account }
+}
+
+/** See `Chain.balances`: the free coin, and assets of the instances of pallet_assets. */
+export const readBalances = async (
+  node: SubstrateNode,
+  { address, contracts }: { readonly address: string; readonly contracts: readonly string[] },
+): Promise<Balances> => {
+  const { head, runtime } = await readFinalState(node)
+  const assets = contracts.flatMap((contract) => {
+    const asset = contractIdOf(contract)
+    return asset === null || !isAsset(asset) ? [] : [{ contract, asset }]
+  })
+  const [account, ...accounts] = await node.rpc.askAll([
+    accountQuestion(runtime, address, head.hash),
+    ...assets.map(({ asset }) => assetQuestion(runtime, { asset, entry: 'account', holder: address }, head.hash)),
+  ])
+  const balances = assets.map(
+    ({ contract }, index) => [contract, integerIn(accounts[index] ?? null, 'balance')] as const,
+  )
+  return { coin: account.free, tokens: new Map(balances.filter(([, balance]) => balance > 0n)) }
 }

@@ -1,5 +1,5 @@
-// SS58 addresses: the network's prefix, a public key and a checksum, in base58. @polkadot/util-crypto has them too, but compiles
-// its WebAssembly when it is loaded, in each process and for an address alone: 0.1 to 0.2 s of CPU.
+// SS58 addresses: the network's prefix, a public key and a checksum, in base58. @polkadot/util-crypto has them too, but
+// compiles its WebAssembly when it is loaded, in each process and for an address alone: 0.1 to 0.2 s of CPU.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { base58 } from '@scure/base'
@@ -17,8 +17,8 @@ export const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
 const PROGRAM_ID = /^0x[0-9a-f]{64}$/
 export const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
 /**
- * 35 or 36 bytes in base58: a prefix of one or two bytes, a public key of 32, a checksum of two. Base58 writes each leading
- * zero byte as one character, so the address of the all-zero key is the shortest.
+ * 35 or 36 bytes in base58: a prefix of one or two bytes, a public key of 32, a checksum of two. Base58 writes each
+ * leading zero byte as one character, so zeros are the shortest.
  */
 const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
 
@@ -29,8 +29,6 @@ const CHECKSUM_BYTES = 2
 const RESERVED_PREFIXES = [46, 47]
 /** 14 bits. */
 const PREFIX_MAX = 0x3fff
-
-type Account = { readonly prefix: number; readonly publicKey: Uint8Array }
 
 /** SS58: a prefix from 64 is written in two bytes, its low six bits between the mark 01 and two of the high ones. */
 const prefixBytes = (prefix: number): readonly number[] =>
@@ -48,14 +46,14 @@ export const encodeAddress = (publicKey: Uint8Array, prefix: number): string => 
 }
 
 /** @returns null unless the text is the canonical SS58 address of a public key of 32 bytes, with a valid checksum. */
-const decode = (text: string): Account | null => {
+const decode = (text: string): { readonly prefix: number; readonly publicKey: Uint8Array } | null => {
   if (!LIKE_SS58.test(text)) return null
   const [first = 0, second = 0, ...rest] = base58.decode(text)
   const isLong = first >= 64
   const prefix = isLong ? ((first & 0x3f) << 2) | (second >> 6) | ((second & 0x3f) << 8) : first
   if (!isPrefix(prefix)) return null
   const publicKey = Uint8Array.from(isLong ? rest : [second, ...rest]).subarray(0, -CHECKSUM_BYTES)
-  // Written again: this checks the checksum, and refuses a prefix below 64 in two bytes, so that an account has one address.
+  // Encoding it again checks the checksum, and refuses a prefix below 64 in two bytes: an account has one address.
   return publicKey.length === PUBLIC_KEY_BYTES && encodeAddress(publicKey, prefix) === text
     ? { prefix, publicKey }
     : null
@@ -64,12 +62,10 @@ const decode = (text: string): Account | null => {
 /** @param publicKey sr25519, 32 bytes. */
 export const addressOf = (row: Prefixed, publicKey: Uint8Array): string => encodeAddress(publicKey, row.ss58Prefix)
 
-/** The address of a program. @param id its 32 bytes in hex. */
 export const programAddress = (row: Prefixed, id: string): string => addressOf(row, fromHex(id))
 
 /**
- * Checks an address of this network and returns it. On a network with programs the id of a program in hex is accepted too; the
- * result is the SS58 address of the same 32 bytes.
+ * On a network with programs also the id of a program in hex; the result is the SS58 address of the same 32 bytes.
  * @throws network_mismatch
  */
 export const parseAddress = (row: Row, input: { readonly text: string; readonly field: string }) => {
@@ -94,27 +90,25 @@ export const parseAddress = (row: Row, input: { readonly text: string; readonly 
   return text
 }
 
-/** Whether a text looks like an SS58 address. Prefix and checksum are not checked. */
 export const isLikeSs58 = (text: string): boolean => LIKE_SS58.test(text)
 
 /** The public key in an address with any prefix; null if the text is not an address. */
 export const publicKeyOf = (text: string): Uint8Array | null => decode(text)?.publicKey ?? null
 
-/** The 32 bytes of an account or a program in hex. @throws Error if the text is neither an address nor the id of a program. */
+/** The 32 bytes of an account or a program in hex. @throws Error for any other text. */
 export const actorId = (text: string): Hex => {
-  const id = programIdOf(text)
+  const id = parseProgramId(text)
   if (id === null) throw new Error('expected an address')
   return id
 }
 
 /** The 32 bytes in hex of an address, or of the id of a program in lower case; null for any other text. */
-export const programIdOf = (text: string): Hex | null => {
+export const parseProgramId = (text: string): Hex | null => {
   if (PROGRAM_ID.test(text)) return `0x${text.slice(2)}`
   const publicKey = publicKeyOf(text)
   return publicKey === null ? null : toHex(publicKey)
 }
 
-/** The address of the same account with prefix 0, to compare addresses of several networks. null if it is not an address. */
 export const accountAddress = (text: string): string | null => {
   const publicKey = publicKeyOf(text)
   return publicKey === null ? null : encodeAddress(publicKey, 0)

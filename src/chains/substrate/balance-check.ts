@@ -1,26 +1,24 @@
-// Compares the movements that we read from a block with the state before and after it. For the coin it compares the free and
-// reserved balance together, because reserving moves nothing. For assets it compares the balance in their pallet. The accounts
-// to check come from the addresses in the block's events, not only from our movements, so a transfer that we missed shows up.
+// Compares the movements of a block with the state before and after it: of the coin the free and reserved balance
+// together, because reserving moves nothing, of assets the balance in their pallet. The accounts come from the
+// addresses in the block's events, so a transfer that movements.ts missed shows up.
 
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
 import type { BlockMovements, Movement } from '../chain.ts'
 import { accountQuestion } from './account.ts'
 import { ASSET_CONTRACTS, contractIdOf, isAsset } from './contracts.ts'
-import { assetQuestion } from './entries.ts'
 import { type ChainEvent, eventsQuestion, valuesOf } from './events.ts'
 import { feeChanges, type Holding, hidesAssetFees, holdingKey } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { converted, unlessPruned } from './storage.ts'
+import { assetQuestion, converted, unlessPruned } from './storage.ts'
 import { integerIn } from './values.ts'
 
-/** The most balances that are checked in one block. */
 const HOLDINGS_MAX = 200
 /** An address of 32 bytes with its prefix and checksum, in base58. */
 const LIKE_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
 
-/** The holdings that a block touched: the coin (null) of each address in it, and an asset of each address in its events. */
-const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]) => {
+/** What a block touched: the coin (null) of each address, and the asset of an event for each address in the event. */
+const collectTouched = (events: readonly ChainEvent[], movements: readonly Movement[]) => {
   const touched = new Map<string, Set<string | null>>()
   const touch = (address: string, contract: string | null) => {
     const own = touched.get(address) ?? new Set([null])
@@ -38,7 +36,7 @@ const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]
   return touched
 }
 
-const movedOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
+const sumMoved = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
   movements.reduce((sum, each) => {
     if (each.contract !== contract || each.tokenId !== null) return sum
     return sum + (each.to === address ? each.amount : 0n) - (each.from === address ? each.amount : 0n)
@@ -50,8 +48,8 @@ const holdingQuestion = (runtime: Runtime, { address, contract }: Holding, block
   }
   const asset = contractIdOf(contract)
   if (asset === null || !isAsset(asset)) return null
-  const asked = assetQuestion(runtime, { asset, entry: 'account', holder: address }, blockHash)
-  return asked && converted(asked, (account) => integerIn(account, 'balance'))
+  const question = assetQuestion(runtime, { asset, entry: 'account', holder: address }, blockHash)
+  return question && converted(question, (account) => integerIn(account, 'balance'))
 }
 
 const check = async (
@@ -62,7 +60,7 @@ const check = async (
   // A block is executed by the runtime in its parent's state.
   const runtime = await runtimes.at(parentHash)
   const events = await rpc.ask(eventsQuestion(runtime, hash), { size: 'bulk' })
-  const touched = touchedBy(events, movements)
+  const touched = collectTouched(events, movements)
   const chosen = await scope.choose([...touched.keys()])
   const holdings = [...chosen]
     .flatMap((address) => [...(touched.get(address) ?? [null])].map((contract): Holding => ({ address, contract })))
@@ -73,7 +71,7 @@ const check = async (
   const fees = feeChanges(runtime, events)
   const hasHiddenFees = hidesAssetFees(runtime)
   const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
-    const expected = movedOf(movements, holding) + (fees.get(holdingKey(holding)) ?? 0n)
+    const expected = sumMoved(movements, holding) + (fees.get(holdingKey(holding)) ?? 0n)
     const changed = (after[index] ?? 0n) - (before[index] ?? 0n)
     if (expected === changed) return []
     // A fee paid in the asset may explain a missing amount, on a runtime that has no event for such fees.
@@ -83,7 +81,6 @@ const check = async (
   return { checked: holdings.length, differences }
 }
 
-/** As `Chain.checkBalances` says. */
 export const checkBalances = (
   node: SubstrateNode,
   input: { readonly block: BlockMovements; readonly scope: BalanceScope },

@@ -1,6 +1,6 @@
-// Reads finalized blocks. Nothing else is indexed, so there are no reorganizations.
+// Reads final blocks. Nothing else is indexed, so there are no reorganizations.
 
-import type { BlockWithSenders } from '../blocks.ts'
+import { type Blocks, type BlockWithSenders, chained } from '../blocks.ts'
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { type Answer, NodeUnavailable, type Question, question } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, record } from '../node/wire.ts'
@@ -18,7 +18,7 @@ import {
   timestampQuestion,
 } from './storage.ts'
 
-export type Block = Header & { readonly extrinsics: readonly Hex[] }
+type Block = Header & { readonly extrinsics: readonly Hex[] }
 
 const parseBlock = (value: unknown): Block => {
   const { block } = record(value)
@@ -26,18 +26,15 @@ const parseBlock = (value: unknown): Block => {
   return { ...parseHeader(header), extrinsics: listOf(bytes)(extrinsics) }
 }
 
-/** Asks for a block with its extrinsics; null if the node does not have it. */
 export const blockQuestion = (blockHash: Hex): Question<Block | null> =>
   question('chain_getBlock', [blockHash], nullable(parseBlock))
 
-/** Asks for the hash of a block by its number on the node's current chain. */
 export const hashQuestion = (number: bigint): Question<Hex | null> =>
   question('chain_getBlockHash', [Number(number)], nullable(hash))
 
 export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(fromHex(raw)))
 
-/** The newest final block, and the version of the runtime in its state. */
-export type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
+type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
 
 /** @param known is returned unchanged if it still is the newest final block. */
 export const readFinalHead = async (
@@ -55,10 +52,9 @@ export const readFinalHead = async (
   return { ref: { ...header, hash: blockHash, timestampMs }, version }
 }
 
-/** A second is a small part of a block's time (2 to 12 seconds), so an era from this head is at most one block shorter. */
+/** Blocks take 2 to 12 seconds, so an era from this head is at most one block shorter. */
 const RECENT_MS = 1_000
 
-/** The newest final block, and the runtime in its state. */
 export type FinalState = { readonly head: BlockRef; readonly runtime: Runtime }
 
 export const readFinalState = async (node: Pick<SubstrateNode, 'rpc' | 'runtimes'>): Promise<FinalState> => {
@@ -71,12 +67,12 @@ export const createRecentState = (node: Pick<SubstrateNode, 'rpc' | 'runtimes'>)
   let last: { readonly state: Promise<FinalState>; readonly askedMs: number } | null = null
   return () => {
     if (last !== null && performance.now() - last.askedMs < RECENT_MS) return last.state
-    const asked = { state: readFinalState(node), askedMs: performance.now() }
-    last = asked
-    asked.state.catch(() => {
-      if (last === asked) last = null
+    const reading = { state: readFinalState(node), askedMs: performance.now() }
+    last = reading
+    reading.state.catch(() => {
+      if (last === reading) last = null
     })
-    return asked.state
+    return reading.state
   }
 }
 
@@ -95,7 +91,7 @@ const PUBLIC_KEY_BYTES = 32
 const COMPACT_BYTES = [1, 2, 4] as const
 
 /** Who signed an extrinsic, in whose name it pays; null if nobody signed it. */
-export const signerOf = (row: SubstrateNode['row'], raw: Hex): string | null => {
+export const parseSigner = (row: SubstrateNode['row'], raw: Hex): string | null => {
   const data = fromHex(raw)
   const at = COMPACT_BYTES[(data[0] ?? 0) & 3] ?? 0
   const isSigned = at > 0 && SIGNED_BY_ID.every((byte, index) => data[at + index] === byte)
@@ -111,26 +107,22 @@ export const readSendersFrom = async (
   const numbers = Array.from({ length: limit }, (_, index) => number + BigInt(index))
   const hashes = await rpc.askAll(numbers.map(hashQuestion))
   const end = hashes.indexOf(null)
-  const there = hashes.slice(0, end === -1 ? undefined : end).filter((each) => each !== null)
-  const blocks = await rpc.askAll(there.map(blockQuestion), { size: 'bulk' })
+  const found = hashes.slice(0, end === -1 ? undefined : end).filter((each) => each !== null)
+  const blocks = await rpc.askAll(found.map(blockQuestion), { size: 'bulk' })
   return blocks.flatMap((block, index) => {
     if (block === null) throw new NodeUnavailable('refused', 'A node has no block whose hash it knows.')
     const transactions = block.extrinsics.flatMap((raw) => {
-      const from = signerOf(row, raw)
+      const from = parseSigner(row, raw)
       return from === null ? [] : [{ hash: hashOfExtrinsic(raw), from, to: null, callText: raw }]
     })
     return [{ number: number + BigInt(index), transactions }]
   })
 }
 
-/** The questions whose answers blockOf needs. */
-export const blockQuestions = (blockHash: Hex) => [blockQuestion(blockHash), timestampQuestion(blockHash)] as const
+const blockQuestions = (blockHash: Hex) => [blockQuestion(blockHash), timestampQuestion(blockHash)] as const
 
-/**
- * Builds a block from the answers to blockQuestions; null if the node does not have it. If the node has pruned the block's
- * state, the time is read from its Timestamp.set extrinsic.
- */
-export const blockOf = (
+/** null if the node does not have the block. If it has pruned the state, the time is read from Timestamp.set. */
+const blockOf = (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   blockHash: Hex,
   [answer, timestamp]: readonly [Answer<Block | null>, Answer<number>],
@@ -141,4 +133,90 @@ export const blockOf = (
   const timestampMs = spelled ?? rpc.need(timestamp)
   const { extrinsics, ...header } = block
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
+}
+
+// Reads final blocks by number for the tracker, in their order, in as few round trips as possible. A node answers a
+// height with a block of its best chain, which may not be final, and several nodes may be behind one URL. So a hash
+// counts as final only if the node named the block or its child as final; or if the node gave the hash in the same
+// batch as a final block of at least this height, and again after that batch, whose questions may be answered in any
+// order. Final hashes of the next blocks are remembered, and each is used once.
+
+const AHEAD = 32
+
+export type FinalBlocks = {
+  /** The newest final block; one round trip while it is unchanged. */
+  head(): Promise<BlockRef>
+  /** null if the block is not final yet, or the node does not have it. */
+  block(number: bigint): Promise<BlockWithHashes | null>
+  blocksFrom: Blocks['blocksFrom']
+}
+
+/** The hashes that the node gave before and after it named a final block of at least their height. */
+const selectFinal = (
+  hashes: readonly (Hex | null)[],
+  { from, again, header }: { from: bigint; again: readonly (Hex | null)[]; header: Header | null },
+): readonly { readonly number: bigint; readonly hash: Hex }[] =>
+  hashes.flatMap((hash, index) => {
+    const number = from + BigInt(index)
+    const isFinal = header !== null && number <= header.number && hash !== null && hash === again[index]
+    return isFinal ? [{ number, hash }] : []
+  })
+
+export const createFinalBlocks = (node: Pick<SubstrateNode, 'rpc'>): FinalBlocks => {
+  const { rpc } = node
+  /** Final hashes of blocks that were not asked for yet, by number. */
+  const known = new Map<bigint, Hex>()
+  let newest: FinalHead | null = null
+
+  const keep = (number: bigint, hash: Hex): void => {
+    known.delete(number)
+    known.set(number, hash)
+    for (const oldest of [...known.keys()].slice(0, -2 * AHEAD)) known.delete(oldest)
+  }
+
+  const head = async (): Promise<BlockRef> => {
+    const final = await readFinalHead(node, newest)
+    const { ref } = final
+    if (ref.hash === newest?.ref.hash) return ref
+    // The node is behind, or the chain was started anew: the known hashes may be of another chain.
+    if (newest !== null && ref.number <= newest.ref.number) known.clear()
+    newest = final
+    keep(ref.number - 1n, ref.parentHash)
+    keep(ref.number, ref.hash)
+    return ref
+  }
+
+  const lookUp = async (number: bigint): Promise<BlockWithHashes | null> => {
+    const questions = Array.from({ length: AHEAD }, (_, index) => hashQuestion(number + BigInt(index)))
+    const [final, ...first] = await rpc.askAll([finalizedHashQuestion, ...questions])
+    const [hash] = first
+    if (hash === null || hash === undefined) return null
+    const [header, block, timestamp, ...again] = await rpc.tryAll([
+      headerQuestion(final),
+      ...blockQuestions(hash),
+      ...questions,
+    ])
+    const found = selectFinal(first, { from: number, again: again.map(rpc.need), header: rpc.need(header) })
+    for (const each of found.slice(1)) keep(each.number, each.hash)
+    return found[0]?.number === number ? blockOf(node, hash, [block, timestamp]) : null
+  }
+
+  const block = async (number: bigint): Promise<BlockWithHashes | null> => {
+    const hash = known.get(number)
+    if (hash === undefined) return lookUp(number)
+    known.delete(number)
+    return blockOf(node, hash, await rpc.tryAll(blockQuestions(hash)))
+  }
+
+  const blocksFrom: Blocks['blocksFrom'] = async ({ number, limit }) => {
+    const first = await block(number)
+    if (first === null) return []
+    // The hashes of the next ones are known by now.
+    const numbers = Array.from({ length: limit - 1 }, (_, index) => number + 1n + BigInt(index))
+    const missing = numbers.findIndex((each) => !known.has(each))
+    const ready = missing === -1 ? numbers : numbers.slice(0, missing)
+    return chained([first, ...(await Promise.all(ready.map(block)))])
+  }
+
+  return { head, block, blocksFrom }
 }

@@ -1,30 +1,36 @@
 // Implements Chain for a Substrate network. Each verb is in a file of this folder; this file puts them together.
 
 import type { BlockRef, Chain, Head, MintRequest, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
+import type { FeeRules } from '../fee-rules.ts'
 import { deliver } from '../node/deliver.ts'
 import { createMonotonicHead } from '../node/monotonic-head.ts'
 import { nodesOf } from '../node/pool.ts'
 import { notProvided } from '../provided.ts'
-import { accountQuestion, readCounts } from './account.ts'
+import { accountQuestion, readBalances, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
-import { readBalances } from './balances.ts'
-import { createRecentState, type FinalState, readFinalHead, readFinalState, readSendersFrom } from './blocks.ts'
-import { broadcast } from './broadcast.ts'
+import {
+  createFinalBlocks,
+  createRecentState,
+  type FinalBlocks,
+  type FinalState,
+  readFinalHead,
+  readFinalState,
+  readSendersFrom,
+} from './blocks.ts'
+import { readCall, readMessage } from './calls.ts'
 import { assemble, payloadOf } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
-import { createFeeRules } from './fee-rules.ts'
-import { createFinalBlocks, type FinalBlocks } from './final-blocks.ts'
 import { isMessage } from './gear.ts'
 import { readEventMovements, readHistory, readMovements } from './movements.ts'
 import * as palletNfts from './nfts.ts'
 import { createSubstrateNode, type SubstrateChainInput, type SubstrateNode } from './node.ts'
 import { createNodelessSubstrateChain } from './nodeless.ts'
-import { fill, prepare } from './prepare.ts'
+import { buildUnsigned, fill, prepare, withMargin } from './prepare.ts'
 import { previewBundle } from './preview.ts'
-import { readCall, readMessage } from './read-call.ts'
-import { createSearch } from './search.ts'
+import { feeQuestion } from './query-fee.ts'
 import { createSignerPayloads } from './signer-payload.ts'
-import { findStatus, readStatuses } from './status.ts'
+import { gasPaidBy } from './spending.ts'
+import { broadcast, createSearch, findStatus, readStatuses } from './status.ts'
 import { unlessPruned } from './storage.ts'
 import { createTokens } from './tokens.ts'
 import * as vnft from './vnft.ts'
@@ -35,7 +41,7 @@ const NEVER_SECONDS = 1_000_000_000
 const CHECKED_PERCENT = 100
 
 /** A chain only gets back the unsigned transactions that it made. */
-const ours = (unsigned: Unsigned): SubstrateUnsigned => {
+const requireSubstrate = (unsigned: Unsigned): SubstrateUnsigned => {
   if (unsigned.family !== 'substrate') throw new Error('expected an extrinsic of a Substrate network')
   return unsigned
 }
@@ -63,6 +69,37 @@ const readCountAt = async (
 /** Only final blocks are read, so the newest final block is the newest block. */
 const headOf = (ref: BlockRef): Head => ({ latest: ref, finalized: ref, baseFeePerGas: null })
 
+/** The runtime sets the fees; a caller adds a tip, or chooses the gas of a message. */
+const createFeeRules = (node: SubstrateNode, recentState: () => Promise<FinalState>): FeeRules => {
+  const feeOf = async (unsigned: SubstrateUnsigned): Promise<bigint> =>
+    withMargin(await node.rpc.ask(feeQuestion(unsigned, unsigned.blockHash)))
+  return {
+    isWithinFeeCap: ({ maxPriorityFeePerGas = 0n }) => maxPriorityFeePerGas <= node.row.feeCapPlanck,
+    feesOf: () => null,
+    gasFee: () => 0n,
+    excess: async ({ intent, ordinary, times }) => {
+      const mostGas = times * requireSubstrate(ordinary).gasLimit
+      if ((intent.gasLimit ?? 0n) > mostGas) return { field: 'gasLimit', most: mostGas }
+      const { maxPriorityFeePerGas: tip } = intent
+      if (tip === undefined || tip === 0n) return null
+      // Fee and tip together must be at most `times` the fee.
+      const mostTip = (times - 1n) * (await feeOf(requireSubstrate(ordinary)))
+      return tip > mostTip ? { field: 'maxPriorityFeePerGas', most: mostTip } : null
+    },
+    surcharge: async (unsigned) => {
+      const { call, tip, blockHash } = requireSubstrate(unsigned)
+      const [fee, runtime] = await Promise.all([feeOf(requireSubstrate(unsigned)), node.runtimes.at(blockHash)])
+      return fee + tip + gasPaidBy(runtime, call)
+    },
+    ordinaryFee: async () => {
+      const { nobody, era } = node.row
+      const intent = { to: nobody, value: 1n, input: '0x' } as const
+      const state = await recentState()
+      return feeOf(buildUnsigned(node, { ...state, intent, from: nobody, nonce: 0, eraBlocks: era.least }))
+    },
+  }
+}
+
 const createSubmission = (
   node: SubstrateNode,
   finalBlocks: FinalBlocks,
@@ -86,8 +123,8 @@ const createSubmission = (
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
     transactionCountAt: (at) => unlessPruned(readCountAt({ ...node, rpc: node.certain }, finalBlocks, at)),
-    withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
-    // A higher tip could replace an extrinsic in the pool, but that is not needed: a mortal extrinsic expires by itself.
+    withNonce: (unsigned, nonce) => ({ ...requireSubstrate(unsigned), nonce }),
+    // A mortal extrinsic expires by itself, so no higher tip has to replace it in the pool.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
     patience: {
       climbAfterSeconds: NEVER_SECONDS,
@@ -96,12 +133,12 @@ const createSubmission = (
     },
     replacement: null,
     lifetimeOf: (unsigned) => {
-      const { era, validUntilBlock } = ours(unsigned)
+      const { era, validUntilBlock } = requireSubstrate(unsigned)
       return era === null || validUntilBlock === null ? null : { bornAtBlock: BigInt(era.current), validUntilBlock }
     },
-    payloadOf: (unsigned) => payloadOf(ours(unsigned)),
-    callTextOf: (unsigned) => ours(unsigned).call.slice(2),
-    assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
+    payloadOf: (unsigned) => payloadOf(requireSubstrate(unsigned)),
+    callTextOf: (unsigned) => requireSubstrate(unsigned).call.slice(2),
+    assemble: (unsigned, signature) => assemble(requireSubstrate(unsigned), signature),
     // An extrinsic states its tip, but not its fee and deposits: the runtime sets those.
     offerOf: ({ recordedCost }) => ({
       maxFeePerGas: null,
@@ -109,8 +146,8 @@ const createSubmission = (
       worstCost: recordedCost,
       isBound: false,
     }),
-    feeRules: createFeeRules({ node, ours, recentState }),
-    signerPayloads: createSignerPayloads({ node, ours, recentState }),
+    feeRules: createFeeRules(node, recentState),
+    signerPayloads: createSignerPayloads({ node, requireSubstrate, recentState }),
   }
 }
 
@@ -163,7 +200,8 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     collections: row.hasPrograms ? null : { creation: (request) => palletNfts.collectionIntent(node, request) },
     ...createTokens(node),
     tokenUris: (tokens) => nfts.tokenUris(certain, tokens),
-    contractUri: (contract) => nfts.contractUri(certain, contract),
+    // A VNFT program has no metadata of the collection.
+    contractUri: async (contract) => (row.hasPrograms ? null : palletNfts.contractUri(certain, contract)),
     facts: (texts) => readFacts(certain, { texts, believed: 'any' }),
     sureFacts: (texts) => readFacts(certain, { texts, believed: 'own' }),
     balances: (input) => readBalances(node, input),

@@ -1,5 +1,6 @@
-// The text form of assets and collections, used in tables and on the wire where other networks use a contract's address. Ids of
-// several pallets overlap, so a prefix names the pallet. Plain digits are collections of the pallet that this service mints in.
+// The text form of assets and collections, used in tables and on the wire where other networks use a contract's
+// address. Ids of several pallets overlap, so a prefix names the pallet. Plain digits are collections of the pallet
+// that this service mints in.
 
 import { AppError } from '../../platform/errors.ts'
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
@@ -12,9 +13,9 @@ import type { Runtime } from './runtime.ts'
 export const assetContract = (id: string): string => `asset:${id}`
 
 /**
- * By pallet (as in the metadata): makes the contract from the asset's id, which is the first field of the pallet's events.
- * PoolAssets are shares of pools: `pool:7`. The id of a foreign asset is its XCM Location in SCALE, which is the same in XCM 3
- * to 5: `foreign:0x02010903`.
+ * By pallet (as in the metadata): makes the contract from the asset's id, which is the first field of the pallet's
+ * events. PoolAssets are shares of pools: `pool:7`. The id of a foreign asset is its XCM Location in SCALE, which is
+ * the same in XCM 3 to 5: `foreign:0x02010903`.
  */
 export const ASSET_CONTRACTS: Readonly<Record<string, (id: CodecValue) => string>> = {
   Assets: (id) => assetContract(String(id)),
@@ -40,7 +41,7 @@ export const NFT_MAPS = {
 
 export type NftPallet = keyof typeof NFT_MAPS
 
-/** A collection of the runtime's pallet for NFTs, `7`; a collection of Uniques on a runtime that also has Nfts, `uniques:7`. */
+/** `7` in the runtime's pallet for NFTs; `uniques:7` in Uniques on a runtime that also has Nfts. */
 export const collectionContract = (
   { storage }: Pick<Runtime, 'storage'>,
   { pallet, id }: { readonly pallet: NftPallet; readonly id: string },
@@ -70,10 +71,10 @@ export const contractIdOf = (text: string): ContractId | null => {
   return { pallet: PALLETS[prefix as keyof typeof PALLETS], id }
 }
 
-/** Whether a text has the form of an id in previews and activity: `7`, `asset:1984`, `foreign:0x02010903`. */
+/** Whether a text has the form of an id in previews and activity. */
 export const isShownId = (text: string): boolean => SHOWN_ID.test(text)
 
-/** Whether a text has the form of an NFT contract: a program's id on a network with programs, else a collection's id. */
+/** Whether a text has the form of a program's id on a network with programs, elsewhere that of a collection's id. */
 export const isContractId = ({ hasPrograms }: Pick<SubstrateNetworkRow, 'hasPrograms'>, text: string): boolean =>
   (hasPrograms ? LIKE_PROGRAM : COLLECTION_ID).test(text)
 
@@ -92,8 +93,8 @@ export const parseFeeAsset = (text: string, field: string): string => {
 }
 
 /**
- * Parses the contract of an NFT. On a network with programs this is a program's id or address, returned as its id in lower-case
- * hex; elsewhere it is a collection's id. Pure.
+ * Parses the contract of an NFT. On a network with programs this is a program's id or address, returned as its id in
+ * lower-case hex; elsewhere it is a collection's id. Pure.
  */
 export const parseContract = (row: SubstrateNetworkRow, input: { text: string; field: string }): string => {
   const { text, field } = input

@@ -1,8 +1,9 @@
-// Simulates calls with the runtime's DryRunApi (Asset Hubs have it) and returns their events and results. A dry run takes no
-// fee and does not check the signer's nonce. Where the fee matters, a call that burns as much comes before each call.
+// Simulates calls with the runtime's DryRunApi (Asset Hubs have it) and returns their events and results. A dry run
+// takes no fee and does not check the signer's nonce. Where the fee matters, a call that burns as much comes before
+// each call.
 //
-// Several calls run as one `utility.force_batch`, so that each sees the effects of those before it and a failure stays with its
-// call. A mark after each call separates their events: a remark of random bytes, whose hash the runtime emits.
+// Several calls run as one `utility.force_batch`, so that each sees the effects of those before it and a failure stays
+// with its call. A mark after each call separates their events: a remark of random bytes, whose hash the runtime emits.
 
 import { randomBytes } from 'node:crypto'
 import { AppError } from '../../platform/errors.ts'
@@ -13,16 +14,15 @@ import {
   type ChainEvent,
   type CodecEvent,
   type CodecValue,
-  chainEventOf,
+  convertEvent,
+  innerFailure,
   nameOf,
   nameOfError,
   valuesOf,
 } from './events.ts'
-import { innerFailure } from './inner-failures.ts'
 import type { SubstrateNode } from './node.ts'
 import { apiMethodOf, type Runtime } from './runtime.ts'
 import { blake2Hash, toHex } from './scale.ts'
-import { converted } from './storage.ts'
 
 const MARK_BYTES = 16
 
@@ -35,7 +35,6 @@ export const failureOf = (runtime: Runtime, { failed, events }: Trial): string |
 
 type Trying = { readonly from: string; readonly blockHash: Hex }
 
-/** The codec's value of Result<CallDryRunEffects>. */
 type Effects = {
   readonly isOk: boolean
   readonly asOk: {
@@ -44,7 +43,7 @@ type Effects = {
   }
 }
 
-const methodOf = (runtime: Runtime) => apiMethodOf(runtime, 'DryRunApi', 'dry_run_call')
+type Method = NonNullable<ReturnType<typeof apiMethodOf>>
 
 /** The newest XCM version of the runtime (xcm, VersionedXcm). */
 const xcmVersionOf = ({ registry }: Runtime): number => {
@@ -53,42 +52,34 @@ const xcmVersionOf = ({ registry }: Runtime): number => {
   return Math.max(...names, 0)
 }
 
-/** The API's arguments: the origin, the call and, since version 2 of the API, the XCM version for the result. */
-const inputOf = (runtime: Runtime, { from, call }: { readonly from: string; readonly call: Hex }): Hex => {
-  const { registry } = runtime
-  const [origin, , version] = methodOf(runtime)?.inputs ?? []
-  if (origin === undefined) throw new Error('expected a runtime with DryRunApi')
-  const signed = registry.createType(registry.createLookupType(origin.type), { system: { Signed: from } }).toHex()
-  const last = version === undefined ? '' : registry.createType('u32', xcmVersionOf(runtime)).toHex(true).slice(2)
-  return `${signed}${call.slice(2)}${last}`
-}
-
-const readTrial = (runtime: Runtime, answer: Hex): Trial | null => {
-  const { registry } = runtime
-  const output = methodOf(runtime)?.output
-  if (output === undefined) throw new Error('expected a runtime with DryRunApi')
-  let effects: Effects
-  try {
-    effects = registry.createType(registry.createLookupType(output), answer) as unknown as Effects
-  } catch {
-    throw new MalformedAnswer('the result of a dry run')
-  }
-  if (!effects.isOk) return null
-  const { executionResult, emittedEvents } = effects.asOk
-  return {
-    failed: executionResult.isOk ? null : nameOfError(runtime, executionResult.asErr.error),
-    events: emittedEvents.map(chainEventOf),
-  }
-}
-
 /** The answer is null if the runtime refuses the dry run. */
 const trialQuestion = (
   runtime: Runtime,
-  { from, call, blockHash }: Trying & { readonly call: Hex },
-): Question<Trial | null> =>
-  question('state_call', ['DryRunApi_dry_run_call', inputOf(runtime, { from, call }), blockHash], (answer) =>
-    readTrial(runtime, bytes(answer)),
-  )
+  { method, from, call, blockHash }: Trying & { readonly method: Method; readonly call: Hex },
+): Question<Trial | null> => {
+  const { registry } = runtime
+  const [origin, , version] = method.inputs
+  if (origin === undefined) throw new Error('expected an API that takes an origin')
+  const signed = registry.createType(registry.createLookupType(origin.type), { system: { Signed: from } }).toHex()
+  // Since version 2 of the API the last argument is the XCM version for the result.
+  const last = version === undefined ? '' : registry.createType('u32', xcmVersionOf(runtime)).toHex(true).slice(2)
+  const input = `${signed}${call.slice(2)}${last}`
+  return question('state_call', ['DryRunApi_dry_run_call', input, blockHash], (answer) => {
+    const data = bytes(answer)
+    let effects: Effects
+    try {
+      effects = registry.createType(registry.createLookupType(method.output), data) as unknown as Effects
+    } catch {
+      throw new MalformedAnswer('the result of a dry run')
+    }
+    if (!effects.isOk) return null
+    const { executionResult, emittedEvents } = effects.asOk
+    return {
+      failed: executionResult.isOk ? null : nameOfError(runtime, executionResult.asErr.error),
+      events: emittedEvents.map(convertEvent),
+    }
+  })
+}
 
 type Mark = { readonly call: Hex; readonly hash: Hex }
 
@@ -127,24 +118,24 @@ const tryCalls = async (
   { runtime, calls, ...trying }: Trying & { readonly runtime: Runtime; readonly calls: readonly Hex[] },
 ): Promise<readonly Trial[] | null> => {
   const [only] = calls
-  if (methodOf(runtime) === undefined || only === undefined) return null
+  const method = apiMethodOf(runtime, 'DryRunApi', 'dry_run_call')
+  if (method === undefined || only === undefined) return null
   if (calls.length === 1) {
-    const trial = await rpc.ask(trialQuestion(runtime, { ...trying, call: only }))
+    const trial = await rpc.ask(trialQuestion(runtime, { ...trying, method, call: only }))
     return trial === null ? null : [trial]
   }
   const batch = runtime.calls.utility?.forceBatch
   const marks = calls.map(() => newMark(runtime)).filter((mark) => mark !== null)
   if (batch === undefined || marks.length < calls.length) return null
   const marked = calls.flatMap((call, index) => [call, marks[index]?.call ?? '0x'])
-  const asked = trialQuestion(runtime, { ...trying, call: batch(marked).toHex() })
-  return rpc.ask(
-    converted(asked, (trial) => (trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events))),
-  )
+  const trial = await rpc.ask(trialQuestion(runtime, { ...trying, method, call: batch(marked).toHex() }))
+  return trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events)
 }
 
 /**
- * The same, where each call finds what its fee has left, as on the chain: the fee is taken before the call, and must leave the
- * account alive (pallet_transaction_payment, FungibleAdapter). On a runtime that cannot burn coins no fee is taken.
+ * The same, where each call finds what its fee has left, as on the chain: the fee is taken before the call, and must
+ * leave the account alive (pallet_transaction_payment, FungibleAdapter). On a runtime that cannot burn coins no fee is
+ * taken.
  * @param input.fees in planck, in the order of the calls; 0 where the signer pays none in coins.
  */
 export const tryWithFees = async (
@@ -176,8 +167,8 @@ const isRefused = (runtime: Runtime, trial: Trial): boolean =>
   trial.failed !== null || innerFailure(runtime, trial.events)?.isOnlyItems === false
 
 /**
- * Refuses a call that would fail, or in which an inner call would fail. If it fails alone, it is tried again after the signer's
- * pending calls. Does nothing on a runtime without DryRunApi.
+ * Refuses a call that would fail, or in which an inner call would fail. If it fails alone, it is tried again after the
+ * signer's pending calls. Does nothing on a runtime without DryRunApi.
  */
 export const refuseFailing = async (
   node: Pick<SubstrateNode, 'rpc'>,

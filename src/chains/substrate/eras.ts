@@ -1,6 +1,7 @@
-// The era of an extrinsic: how many blocks it stays valid. The network's file gives the time in seconds. Block times differ
-// between networks (2 to 12 seconds), so they are measured on the newest final blocks from time to time.
+// The era of an extrinsic: how many blocks it stays valid. The network's file gives the time in seconds. Block times
+// differ between networks (2 to 12 seconds), so they are measured on the newest final blocks from time to time.
 
+import { lower } from '../../platform/amount.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { BlockRef } from '../chain.ts'
@@ -12,9 +13,8 @@ import { timestampQuestion } from './storage.ts'
 /** How many blocks are measured. Nodes keep the state of 256. */
 const MEASURED_BLOCKS = 64n
 const MEASURED_AGAIN_MS = 600_000
-/** If the measured block time is more than this many times the usual one, the chain stood still: then the usual one counts. */
+/** If blocks take more than this many times the usual time, the chain stood still: then the usual time counts. */
 const SLOW_TIMES = 2
-/** The limits of a period (sp_runtime, Era). */
 const PERIOD_MIN = 4
 const PERIOD_MAX = 65_536
 
@@ -29,7 +29,6 @@ export type Eras = {
 export const createEras = (input: {
   readonly rpc: Rpc
   readonly row: Pick<SubstrateNetworkRow, 'era' | 'blockIntervalMs'>
-  /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 }): Eras => {
   const { rpc, row, nowMs = () => performance.now() } = input
@@ -37,7 +36,7 @@ export const createEras = (input: {
   let measured: { readonly blocks: number; readonly atMs: number } | null = null
 
   const measure = async ({ number, timestampMs }: BlockRef): Promise<number> => {
-    const span = number < MEASURED_BLOCKS ? number : MEASURED_BLOCKS
+    const span = lower(number, MEASURED_BLOCKS)
     const hash = span === 0n ? null : await rpc.ask(hashQuestion(number - span))
     if (hash === null) return least
     const measuredMs = (timestampMs - (await rpc.ask(timestampQuestion(hash)))) / Number(span)
@@ -56,16 +55,16 @@ export const createEras = (input: {
 }
 
 /**
- * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without the hash
- * of its first block an extrinsic is invalid.
+ * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without
+ * the hash of its first block an extrinsic is invalid.
  * @param field the request's field with the period, for errors.
  */
 export const chosenEra = (
   runtime: Pick<Runtime, 'constants'>,
   { period, field = 'unsigned_transaction.era' }: { readonly period: number; readonly field?: string },
 ): number => {
-  const kept = Number(constantOf(runtime, 'system', 'blockHashCount') ?? 0n)
-  const most = kept === 0 ? PERIOD_MAX : Math.min(PERIOD_MAX, powerAbove(kept + 1) / 2)
+  const rememberedBlocks = Number(constantOf(runtime, 'system', 'blockHashCount') ?? 0n)
+  const most = rememberedBlocks === 0 ? PERIOD_MAX : Math.min(PERIOD_MAX, powerAbove(rememberedBlocks + 1) / 2)
   if (period >= PERIOD_MIN && period <= most && Number.isInteger(Math.log2(period))) return period
   const sentence = `Field "${field}" must be a power of two from ${PERIOD_MIN} to ${most}, the number of blocks for which the extrinsic is valid.`
   throw new AppError('invalid_input', sentence)

@@ -1,18 +1,16 @@
-// Reads name, symbol and decimals of assets and collections from the runtime's metadata entries. A program is asked for its
-// name. An account that is not a program is no contract.
+// Reads name, symbol and decimals of assets and collections from the runtime's metadata entries. A program is asked for
+// its name. An account that is not a program is no contract.
 
 import type { AddressFacts, FactsByAddress, Hex } from '../chain.ts'
-
 import type { Rpc } from '../node/rpc.ts'
 import { type Believed, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
-import { programIdOf } from './address.ts'
+import { parseProgramId } from './address.ts'
 import { readFinalState } from './blocks.ts'
 import { type ContractId, contractIdOf, isAsset, NFT_MAPS } from './contracts.ts'
-import { assetQuestion, entryQuestion } from './entries.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { storageQuestion } from './storage.ts'
+import { assetQuestion, entryQuestion, storageQuestion } from './storage.ts'
 import { integerIn, textIn, type Value } from './values.ts'
 import { programNames } from './vnft.ts'
 
@@ -21,7 +19,7 @@ const SYMBOL_LIMIT = 32
 /** Text that is not a name: a URI, an IPFS CID (version 0 or 1), or JSON. */
 const NO_NAME = /^(?:[a-z][a-z0-9+.-]*:|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|[[{])/i
 
-const questionsOf = (runtime: Runtime, contract: ContractId, blockHash: Hex) => {
+const entryQuestions = (runtime: Runtime, contract: ContractId, blockHash: Hex) => {
   if (isAsset(contract)) {
     return (['asset', 'metadata'] as const).map((entry) =>
       assetQuestion(runtime, { asset: contract, entry }, blockHash),
@@ -31,12 +29,6 @@ const questionsOf = (runtime: Runtime, contract: ContractId, blockHash: Hex) => 
   const { collection, collectionMetadata } = NFT_MAPS[pallet]
   const parts = [contract.id]
   return [collection, collectionMetadata].map((entry) => entryQuestion(runtime, { pallet, entry, parts }, blockHash))
-}
-
-/** The owner of a collection writes its metadata freely: mostly a URI, sometimes a name. */
-const nameIn = (metadata: Value | null): string => {
-  const text = textIn(metadata, 'data')
-  return NO_NAME.test(text) ? '' : cleanText(text, NAME_LIMIT)
 }
 
 type Names = { readonly name: string; readonly symbol: string }
@@ -50,8 +42,12 @@ const contractFacts = (kind: Pick<AddressFacts, 'standard' | 'decimals'>, { name
 
 const collectionFacts = (names: Names): AddressFacts => contractFacts({ standard: 'erc721', decimals: null }, names)
 
-const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts => {
-  if (!isAsset(contract)) return collectionFacts({ name: nameIn(metadata), symbol: '' })
+const describeContract = (contract: ContractId, metadata: Value | null): AddressFacts => {
+  if (!isAsset(contract)) {
+    // The owner of a collection writes its metadata freely: mostly a URI, sometimes a name.
+    const text = textIn(metadata, 'data')
+    return collectionFacts({ name: NO_NAME.test(text) ? '' : text, symbol: '' })
+  }
   const names = { name: textIn(metadata, 'name'), symbol: textIn(metadata, 'symbol') }
   // The owner of an asset may set its metadata later, or never.
   const decimals = metadata === null ? null : Number(integerIn(metadata, 'decimals'))
@@ -60,7 +56,7 @@ const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts => 
 
 type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly texts: readonly string[] }
 
-/** Adds the names of collections made by this service. On chain their only text is a URI, so the names come from memory. */
+/** Adds the names of this service's collections from memory: their only text on the chain is a URI. */
 const withNames = async ({ memory, row }: SubstrateNode, facts: FactsByAddress): Promise<FactsByAddress> => {
   const nameless = [...facts].flatMap(([text, { standard, name }]) => (standard === 'erc721' && !name ? [text] : []))
   const names = await memory.readCollectionNames({ network: row.network, addresses: nameless })
@@ -72,10 +68,10 @@ const readIds = async (node: SubstrateNode, { runtime, blockHash, texts }: Askin
     const contract = contractIdOf(text)
     return contract === null ? [] : [{ text, contract }]
   })
-  const values = await node.rpc.askAll(ids.flatMap(({ contract }) => questionsOf(runtime, contract, blockHash)))
+  const values = await node.rpc.askAll(ids.flatMap(({ contract }) => entryQuestions(runtime, contract, blockHash)))
   const facts = new Map<string, AddressFacts>()
   for (const [index, { text, contract }] of ids.entries()) {
-    if (values[2 * index] != null) facts.set(text, factsOf(contract, values[2 * index + 1] ?? null))
+    if (values[2 * index] != null) facts.set(text, describeContract(contract, values[2 * index + 1] ?? null))
   }
   return withNames(node, facts)
 }
@@ -85,7 +81,7 @@ const readPrograms = async (node: SubstrateNode, { runtime, blockHash, texts }: 
   // A stand-in runtime (devnet, tests) may lack the pallet of programs.
   if (!node.row.hasPrograms || runtime.storage.gearProgram === undefined) return new Map()
   const asked = texts.flatMap((text) => {
-    const id = programIdOf(text)
+    const id = parseProgramId(text)
     return id === null ? [] : [{ text, id }]
   })
   const entries: readonly (Hex | null)[] = await node.rpc.askAll(
@@ -111,15 +107,20 @@ const readExisting = async (node: SubstrateNode, texts: readonly string[]): Prom
   return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
 }
 
-/** Facts of every given address or id. The node is asked only for those that memory lacks. */
+/** Facts of every given address or id. Only those that memory lacks are read from the node. */
 export const readFacts = async (
   node: SubstrateNode,
   { texts, believed }: { readonly texts: readonly string[]; readonly believed: Believed },
 ): Promise<FactsByAddress> => {
   const { row, memory } = node
-  const asked = texts.filter((text) => contractIdOf(text) !== null || (row.hasPrograms && programIdOf(text) !== null))
-  const by = (rpc: Rpc) => (unsure: readonly string[]) => readExisting({ ...node, rpc }, unsure)
-  const peers = () => (node.hasSeveral ? node.peers().map(by) : null)
-  const facts = await rememberedFacts({ memory, network: row.network, believed }, { asked, read: by(node.rpc), peers })
+  const asked = texts.filter(
+    (text) => contractIdOf(text) !== null || (row.hasPrograms && parseProgramId(text) !== null),
+  )
+  const readWith = (rpc: Rpc) => (unsure: readonly string[]) => readExisting({ ...node, rpc }, unsure)
+  const peers = () => (node.hasSeveral ? node.peers().map(readWith) : null)
+  const facts = await rememberedFacts(
+    { memory, network: row.network, believed },
+    { asked, read: readWith(node.rpc), peers },
+  )
   return new Map(texts.map((text) => [text, facts.get(text) ?? NO_CONTRACT]))
 }

@@ -5,9 +5,9 @@
 // - reports who paid how much: TransactionPayment.TransactionFeePaid.
 // All other deposits and withdrawals move coins. Dry runs and calls that the runtime makes by itself pay no fee.
 //
-// A fee in an asset is withdrawn from the payer (Withdrawn) and partly refunded (Deposited) in that asset, and reported by
-// AssetTxPayment.AssetTxFeePaid. The swap in the pool counts as movements of the pool. Runtimes of 2023 and 2024 swap by
-// transfers between payer and pool; these are reported as transfers.
+// A fee in an asset is withdrawn from the payer (Withdrawn) and partly refunded (Deposited) in that asset, and reported
+// by AssetTxPayment.AssetTxFeePaid. The swap in the pool counts as movements of the pool. Runtimes of 2023 and 2024
+// swap by transfers between payer and pool; these are reported as transfers.
 
 import { ASSET_CONTRACTS } from './contracts.ts'
 import { type ChainEvent, nameOf, valuesOf } from './events.ts'
@@ -25,7 +25,6 @@ type Fee = {
   readonly indices: readonly number[]
 }
 
-/** An event that gives or takes an amount. `contract` is null for the coin. */
 type Amount = {
   readonly index: number
   readonly contract: string | null
@@ -63,7 +62,7 @@ const amountAt = (events: readonly ChainEvent[], index: number, name: string): A
   return { index, contract, who: String(who), amount: BigInt(String(amount)) }
 }
 
-/** Goes back from the event of the fee: collects deposits until the amount is used up or another kind of event is met. */
+/** Collects the deposits before the event of the fee, until the amount is used up or another kind of event comes. */
 const sharesBefore = (
   events: readonly ChainEvent[],
   paid: { readonly index: number; readonly payer: string; readonly amount: bigint; readonly after: number },
@@ -86,7 +85,7 @@ const sharesBefore = (
 const isKilled = (event: ChainEvent, who: string): boolean =>
   nameOf(event) === 'System.KilledAccount' && String(valuesOf(event)[0]) === who
 
-/** The fee that an event reports; null also if the runtime emits no events for taking it and giving back a part of it. */
+/** The fee that an event reports; null also if no events say that it was taken and partly given back. */
 const feeAt = (events: readonly ChainEvent[], index: number): Fee | null => {
   const event = events[index]
   const names = event === undefined ? undefined : FEE_EVENTS[nameOf(event)]
@@ -114,7 +113,6 @@ const feeAt = (events: readonly ChainEvent[], index: number): Fee | null => {
   return { payer, contract: taken.contract, amount, shares, indices }
 }
 
-/** The fees in the events of a block. Pure. */
 export const feesOf = (events: readonly ChainEvent[]): readonly Fee[] =>
   events.flatMap((_, index) => feeAt(events, index) ?? [])
 
@@ -129,10 +127,8 @@ export const mayBeFee = (event: ChainEvent): boolean =>
 /** An account and an asset; `contract` is null for the coin. */
 export type Holding = { readonly address: string; readonly contract: string | null }
 
-/** The key of a holding in a map. Pure. */
 export const holdingKey = ({ address, contract }: Holding): string => `${address} ${contract ?? ''}`
 
-/** How much the fees of a block change balances, by holdingKey. Pure. */
 export const feeChanges = (
   { reportsFees }: Pick<Runtime, 'reportsFees'>,
   events: readonly ChainEvent[],

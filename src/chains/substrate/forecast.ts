@@ -1,15 +1,15 @@
-// Forecasts calls on a runtime without DryRunApi: whether each can pay its fee, and for well-known transfers (the coin, assets,
-// NFTs) whether the signer has enough and what would move. The result says that other calls, freezes, locks of single pallets
-// and hooks of programs are not simulated.
+// Forecasts calls on a runtime without DryRunApi: whether each can pay its fee, and for well-known transfers (the coin,
+// assets, NFTs) whether the signer has enough and what would move. The result says that other calls, freezes, locks of
+// single pallets and hooks of programs are not simulated.
 
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Movement } from '../chain.ts'
 import { accountQuestion, existentialDeposit } from './account.ts'
+import { type CallTree, readTree } from './codec.ts'
 import { assetContract, collectionContract, NFT_MAPS, type NftPallet } from './contracts.ts'
-import { type CallTree, readTree } from './decode.ts'
-import { entryQuestion } from './entries.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
+import { entryQuestion } from './storage.ts'
 import { addressIn, fieldOf, integerIn, integerOf, type Value } from './values.ts'
 
 /** `error` says what failed or what was not simulated; `changes` is null if they are not known. */
@@ -27,12 +27,9 @@ type AmountMove = {
   readonly amount: bigint
   readonly keepsAlive: boolean
 }
-type ItemMove = {
+type ItemMove = Readonly<Record<'collection' | 'item' | 'to', string>> & {
   readonly kind: 'item'
   readonly pallet: NftPallet
-  readonly collection: string
-  readonly item: string
-  readonly to: string
 }
 type Move = AmountMove | ItemMove
 
@@ -43,7 +40,7 @@ const KEEPS_ALIVE: Readonly<Record<string, boolean>> = {
 }
 
 /** The transfer that a call makes; null for any other call. Reads fields by index, because their names have changed. */
-const moveOf = ({ functionName, fields }: CallTree): Move | null => {
+const parseMove = ({ functionName, fields }: CallTree): Move | null => {
   const values = fields.map(({ value }) => value)
   const integerAt = (index: number): bigint | null => integerOf(values[index])
   const addressAt = (index: number): string | null => {
@@ -68,25 +65,25 @@ const moveOf = ({ functionName, fields }: CallTree): Move | null => {
 }
 
 /** The transfers of a call, or of each call in a `batch_all`; null if one of them is another kind of call. */
-const movesOf = (tree: Value | null): readonly Move[] | null => {
+const parseMoves = (tree: Value | null): readonly Move[] | null => {
   if (tree?.kind !== 'call') return null
   if (tree.functionName !== 'utility.batch_all') {
-    const move = moveOf(tree)
+    const move = parseMove(tree)
     return move === null ? null : [move]
   }
   const calls = fieldOf(tree, 'calls')
-  const moves = calls.kind === 'list' ? calls.items.map(movesOf) : [null]
+  const moves = calls.kind === 'list' ? calls.items.map(parseMoves) : [null]
   return moves.includes(null) ? null : moves.flatMap((each) => each ?? [])
 }
 
-/** Balances and owners at a block, by amountKey and itemKey, updated after each call. */
+/** Balances and owners at a block, by amountKey and itemKey. Each call runs on a copy. */
 type Ledger = {
-  readonly amounts: ReadonlyMap<string, bigint>
-  readonly owners: ReadonlyMap<string, string>
+  readonly amounts: Map<string, bigint>
+  readonly owners: Map<string, string>
   /** The minimum balance of each asset, and of the coin (null). */
   readonly least: ReadonlyMap<string | null, bigint>
   /** The part of the signer's balance that cannot leave while its account stays alive. */
-  readonly kept: bigint
+  readonly locked: bigint
 }
 
 const amountKey = (asset: string | null, address: string): string => `${asset ?? 'coin'} ${address}`
@@ -128,41 +125,36 @@ const readLedger = async (
     const owner = addressIn(owned[index] ?? null, 'owner')
     return owner === null ? [] : [[itemKey(item), owner]]
   })
-  return { amounts, owners: new Map(owners), least, kept: signer.free - signer.transferable }
+  return { amounts, owners: new Map(owners), least, locked: signer.free - signer.transferable }
 }
 
 type MoveContext = { readonly runtime: Runtime; readonly from: string; readonly row: SubstrateNetworkRow }
 
-/** What a transfer does to the ledger, or why it fails; null if its result cannot be forecast. */
-type Done = { readonly failed: string } | { readonly movement: Movement; readonly ledger: Ledger } | null
+/** Runs a transfer in the ledger. @returns why it fails; null if its result cannot be forecast. */
+type Run<Kind extends Move> = (step: MoveContext, ledger: Ledger, move: Kind) => Movement | string | null
 
-const moveItem = ({ runtime, from }: MoveContext, ledger: Ledger, move: ItemMove): Done => {
+const moveItem: Run<ItemMove> = ({ runtime, from }, { owners }, move) => {
   const { pallet, collection, item, to } = move
-  const owner = ledger.owners.get(itemKey(move))
-  if (owner === undefined) return { failed: `there is no item ${item} of collection ${collection}` }
+  const owner = owners.get(itemKey(move))
+  if (owner === undefined) return `there is no item ${item} of collection ${collection}`
   // Another account may be allowed to move it. Only the pallet knows.
   if (owner !== from) return null
+  owners.set(itemKey(move), to)
   const contract = collectionContract(runtime, { pallet, id: collection })
-  return {
-    movement: { standard: 'erc721', contract, tokenId: BigInt(item), from, to, amount: 1n },
-    ledger: { ...ledger, owners: new Map([...ledger.owners, [itemKey(move), to]]) },
-  }
+  return { standard: 'erc721', contract, tokenId: BigInt(item), from, to, amount: 1n }
 }
 
-const moveAmount = ({ from }: MoveContext, ledger: Ledger, { asset, to, amount, keepsAlive }: AmountMove): Done => {
-  const amounts = new Map(ledger.amounts)
+const moveAmount: Run<AmountMove> = ({ from }, { amounts, locked, least }, { asset, to, amount, keepsAlive }) => {
   const amountOf = (address: string): bigint => amounts.get(amountKey(asset, address)) ?? 0n
-  if (amountOf(from) - amount < (keepsAlive ? ledger.kept : 0n)) return { failed: 'the sender has too little' }
-  if (amountOf(to) + amount < (ledger.least.get(asset) ?? 0n)) {
-    return { failed: 'the recipient would have less than the minimum balance' }
+  if (amountOf(from) - amount < (keepsAlive ? locked : 0n)) return 'the sender has too little'
+  if (amountOf(to) + amount < (least.get(asset) ?? 0n)) {
+    return 'the recipient would have less than the minimum balance'
   }
   amounts.set(amountKey(asset, from), amountOf(from) - amount)
   amounts.set(amountKey(asset, to), amountOf(to) + amount)
-  const what =
-    asset === null
-      ? ({ standard: 'native', contract: null } as const)
-      : ({ standard: 'erc20', contract: assetContract(asset) } as const)
-  return { movement: { ...what, tokenId: null, from, to, amount }, ledger: { ...ledger, amounts } }
+  const moved = { tokenId: null, from, to, amount }
+  if (asset === null) return { standard: 'native', contract: null, ...moved }
+  return { standard: 'erc20', contract: assetContract(asset), ...moved }
 }
 
 const NOT_RUN = 'not simulated: the network cannot run a call in advance; '
@@ -170,7 +162,7 @@ const NOT_RUN = 'not simulated: the network cannot run a call in advance; '
 export const cannotPayFee = ({ from, fee }: { readonly from: string; readonly fee: bigint }): string =>
   `balance insufficient: ${from} cannot pay the fee of ${fee} planck`
 
-/** Forecasts one call. @returns also the ledger after it. */
+/** @returns also the ledger after the call. */
 const foresee = (
   step: MoveContext,
   before: Ledger,
@@ -179,34 +171,30 @@ const foresee = (
   const { from, row } = step
   const fail = (error: string): Foreseen => ({ success: false, error, changes: [] })
   const coins = before.amounts.get(amountKey(null, from)) ?? 0n
-  if (coins - fee < before.kept) {
-    return { foreseen: fail(cannotPayFee({ from, fee })), ledger: before }
-  }
-  const charged = { ...before, amounts: new Map([...before.amounts, [amountKey(null, from), coins - fee]]) }
+  if (coins - fee < before.locked) return { foreseen: fail(cannotPayFee({ from, fee })), ledger: before }
+  const charged = { ...before, amounts: new Map(before.amounts).set(amountKey(null, from), coins - fee) }
   const error = `${NOT_RUN}only whether its fee can be paid was checked`
   const unforeseen = { foreseen: { success: true, changes: null, error }, ledger: charged }
   if (moves === null) return unforeseen
   const changes: Movement[] = []
-  let ledger: Ledger = charged
+  // A batch is all or nothing: if one transfer fails, only the fee is taken.
+  const ledger = { ...charged, amounts: new Map(charged.amounts), owners: new Map(charged.owners) }
   for (const move of moves) {
-    const done = move.kind === 'item' ? moveItem(step, ledger, move) : moveAmount(step, ledger, move)
-    // A batch is all or nothing: if one transfer fails, only the fee is taken.
-    if (done === null) return unforeseen
-    if ('failed' in done) return { foreseen: fail(`execution reverted: ${done.failed}`), ledger: charged }
-    changes.push(done.movement)
-    ledger = done.ledger
+    const moved = move.kind === 'item' ? moveItem(step, ledger, move) : moveAmount(step, ledger, move)
+    if (moved === null) return unforeseen
+    if (typeof moved === 'string') return { foreseen: fail(`execution reverted: ${moved}`), ledger: charged }
+    changes.push(moved)
   }
   const checked = `${NOT_RUN}only the fee, the balances of the sender and the minimum balances of ${row.network} were checked`
   return { foreseen: { success: true, changes, error: checked }, ledger }
 }
 
-/** Forecasts calls in order, each after those before it. */
 export const forecast = async (
   node: Pick<SubstrateNode, 'rpc' | 'row'>,
   input: Asking & { readonly calls: readonly Hex[]; readonly fees: readonly bigint[] },
 ): Promise<readonly Foreseen[]> => {
   const { runtime, from, calls, fees } = input
-  const plans = calls.map((call) => movesOf(readTree(runtime, call)))
+  const plans = calls.map((call) => parseMoves(readTree(runtime, call)))
   const moves = plans.flatMap((each) => each ?? [])
   let ledger = await readLedger(node, input, moves)
   return plans.map((plan, index) => {

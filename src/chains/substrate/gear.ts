@@ -1,14 +1,15 @@
 // Messages to programs (gear): estimates their gas, simulates them on the node, and reads how a sent message ended.
 // RPC methods: gear-tech/gear, vara/pallets/gear/rpc/src/lib.rs and protocol/core/src/rpc.rs.
 
+import { lower } from '../../platform/amount.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type RpcError } from '../node/rpc.ts'
 import { bytes, isRecord, MalformedAnswer, record } from '../node/wire.ts'
 import { provided } from '../provided.ts'
 import { actorId } from './address.ts'
-import { encodeCall } from './encode-call.ts'
-import type { ChainEvent } from './events.ts'
+import { encodeCall } from './codec.ts'
+import { type ChainEvent, capitalized, nameOf } from './events.ts'
 import type { SubstrateNode } from './node.ts'
 import { constantOf, type Runtime } from './runtime.ts'
 import { fromHex } from './scale.ts'
@@ -19,7 +20,7 @@ const RUNTIME_ERROR = 8000
 const GAS_MARGIN_PERCENT = 20n
 const REASON_MAX_CHARACTERS = 300
 
-/** Whether an intent is a message to a program and not a transfer. */
+/** Whether an intent is a message to a program, not a transfer. Pure. */
 export const isMessage = ({ to, input }: Pick<Intent, 'to' | 'input'>): boolean => to !== null && input !== '0x'
 
 /** A network with programs has the pallet unless a runtime upgrade removed or renamed it. */
@@ -60,15 +61,15 @@ const gasQuestion = ({ from, to, input, value }: Message, blockHash: Hex): Quest
 export type Reply = { readonly payload: Hex; readonly failure: string | null }
 
 /** The path of names in nested enums: `{ "Error": { "Execution": "UserspacePanic" } }` gives all three. */
-const wordsOf = (code: unknown): readonly string[] => {
+const namesIn = (code: unknown): readonly string[] => {
   if (typeof code === 'string') return [code]
   const [entry] = isRecord(code) ? Object.entries(code) : []
-  return entry === undefined ? [] : [entry[0], ...wordsOf(entry[1])]
+  return entry === undefined ? [] : [entry[0], ...namesIn(entry[1])]
 }
 
 const parseReply = (value: unknown): Reply => {
   const { payload, code } = record(value)
-  const [kind, ...reason] = wordsOf(code)
+  const [kind, ...reason] = namesIn(code)
   if (kind === undefined) throw new MalformedAnswer('the code of a reply')
   return { payload: bytes(payload), failure: kind === 'Success' ? null : reason.join('.') || kind }
 }
@@ -87,19 +88,19 @@ const replyQuestion = (
 const CONTROL = /\p{C}/gu
 
 /** The text of a program's panic; '' if the payload is not text. */
-const sentenceIn = (payload: Hex): string => {
+const panicText = (payload: Hex): string => {
   const text = fromHex(payload).toString('utf8')
   return text.includes('\ufffd') ? '' : text.replace(CONTROL, '').slice(0, REASON_MAX_CHARACTERS)
 }
 
 const failureOf = ({ payload, failure }: Reply): string | null => {
   if (failure === null) return null
-  const said = sentenceIn(payload)
-  return said === '' ? failure : `${failure}: ${said}`
+  const text = panicText(payload)
+  return text === '' ? failure : `${failure}: ${text}`
 }
 
 /** The runtime's reason, without the node's quotes; null if the runtime did not refuse. */
-const refusedByRuntime = ({ code, message, data }: RpcError): string | null => {
+const runtimeReason = ({ code, message, data }: RpcError): string | null => {
   if (code !== RUNTIME_ERROR) return null
   return (typeof data === 'string' ? data.replace(/^"(.*)"$/s, '$1') : message)
     .replace(CONTROL, '')
@@ -109,7 +110,7 @@ const refusedByRuntime = ({ code, message, data }: RpcError): string | null => {
 /** The value of an answer, or the runtime's reason for its refusal. @throws NodeUnavailable for any other refusal. */
 const valueOrReason = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>) => {
   if (answer.ok) return { value: answer.value, reason: null }
-  const reason = refusedByRuntime(answer.error)
+  const reason = runtimeReason(answer.error)
   if (reason === null) throw rpc.refusal(answer.error)
   return { value: null, reason }
 }
@@ -117,8 +118,8 @@ const valueOrReason = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>
 type Sending = { readonly runtime: Runtime; readonly intent: Intent; readonly from: string; readonly blockHash: Hex }
 
 /**
- * Sets the gas limit of a message to a program: the estimate on the state of a block, with a margin. A limit that the caller
- * set is kept. Other intents are returned as they are.
+ * The estimate on the state of a block, with a margin, unless the caller set a limit. For other intents nothing
+ * changes.
  * @throws execution_reverted
  */
 export const withGasLimit = async (
@@ -136,14 +137,10 @@ export const withGasLimit = async (
   const answer = await node.rpc.try(gasQuestion({ from, to, input, value }, blockHash))
   const { value: least, reason } = valueOrReason(node, answer)
   if (least === null) throw new AppError('execution_reverted', `execution reverted: ${reason}`)
-  const ample = least + (least * GAS_MARGIN_PERCENT) / 100n
-  return { ...intent, gasLimit: ample < most ? ample : most }
+  return { ...intent, gasLimit: lower(least + (least * GAS_MARGIN_PERCENT) / 100n, most) }
 }
 
-/**
- * Asks programs for their replies in one round trip, without a transaction.
- * @returns null for each message that the runtime refused: the program does not exist, or it did not reply.
- */
+/** In one round trip, without a transaction. The reply is null if the program does not exist or did not reply. */
 export const askPrograms = async (
   node: Pick<SubstrateNode, 'rpc'>,
   input: { readonly runtime: Runtime; readonly blockHash: Hex; readonly messages: readonly Message[] },
@@ -156,7 +153,6 @@ export const askPrograms = async (
   return answers.map((answer) => valueOrReason(node, answer).value)
 }
 
-/** Simulates a message on the state of a block: whether the program would reply with success, and if not, why. */
 export const previewMessage = async (
   node: Pick<SubstrateNode, 'rpc'>,
   { runtime, intent, from, blockHash }: Sending & { readonly intent: Intent & { readonly to: string } },
@@ -168,29 +164,26 @@ export const previewMessage = async (
   return { success: reason === null, error: reason === null ? null : `execution reverted: ${reason}` }
 }
 
-/** The codec's JSON begins names of variants in lower case. */
-const capital = (word: string): string => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`
-
 /** The error reply that the runtime sends for a failed program: `{ details: { to, code } }`. */
 const replyTo = (events: readonly ChainEvent[], messageId: string): Reply | null => {
-  for (const { pallet, name, fields } of events) {
-    const message = pallet === 'Gear' && name === 'UserMessageSent' ? fields.get('message')?.toJSON() : null
+  for (const event of events) {
+    const message = nameOf(event) === 'Gear.UserMessageSent' ? event.fields.get('message')?.toJSON() : null
     if (!isRecord(message) || !isRecord(message.details) || message.details.to !== messageId) continue
-    const [, ...reason] = wordsOf(message.details.code)
-    return { payload: bytes(message.payload), failure: reason.map(capital).join('.') || 'Unknown' }
+    const [, ...reason] = namesIn(message.details.code)
+    return { payload: bytes(message.payload), failure: reason.map(capitalized).join('.') || 'Unknown' }
   }
   return null
 }
 
 /**
- * Why the program failed to handle an extrinsic's message. The extrinsic itself succeeds as soon as its message is queued.
- * null if the message succeeded, or has not run by the end of the block. Pure.
+ * The extrinsic itself succeeds as soon as its message is queued. null also if the message has not run in this block.
+ * Pure.
  */
 export const messageFailure = (events: readonly ChainEvent[], extrinsic: number): string | null => {
-  const queued = events.filter((event) => event.extrinsic === extrinsic && event.name === 'MessageQueued')
-  const ids = queued.filter(({ pallet }) => pallet === 'Gear').map(({ fields }) => fields.get('id')?.toHex() ?? '0x')
-  for (const { pallet, name, fields } of ids.length === 0 ? [] : events) {
-    const statuses = pallet === 'Gear' && name === 'MessagesDispatched' ? fields.get('statuses')?.toJSON() : null
+  const queued = events.filter((event) => event.extrinsic === extrinsic && nameOf(event) === 'Gear.MessageQueued')
+  const ids = queued.map(({ fields }) => fields.get('id')?.toHex() ?? '0x')
+  for (const event of ids.length === 0 ? [] : events) {
+    const statuses = nameOf(event) === 'Gear.MessagesDispatched' ? event.fields.get('statuses')?.toJSON() : null
     const failed = isRecord(statuses) ? ids.find((id) => statuses[id] === 'Failed') : undefined
     if (failed === undefined) continue
     const reply = replyTo(events, failed)

@@ -1,27 +1,18 @@
-// Reads every movement in a range of final blocks from their events. Nodes have no index by address, so a search for one
-// address reads the same blocks.
+// Reads every movement in a range of final blocks from their events. Nodes have no index by address, so a search for
+// one address reads the same blocks. The runtime in the parent's state executes a block and writes its events: in the
+// block of an upgrade still the old one, although the node reports the new version for that block.
 //
-// The runtime in the parent's state executes a block and writes its events. In the block that upgrades the runtime this is
-// still the old one, although the node reports the new version for that block.
-//
-// The transaction of a movement is the extrinsic that emitted the event. For events outside of extrinsics, and for unsigned
-// extrinsics (inherents, whose bytes may repeat in other blocks), the block's hash is reported instead.
-// A movement's position: logIndex is the event's index in the block, itemIndex is 0.
+// The transaction of a movement is the extrinsic that emitted the event. For events outside of extrinsics, and for
+// unsigned extrinsics (inherents, whose bytes may repeat in other blocks), it is the block's hash. `logIndex` is the
+// event's index in the block, and `itemIndex` is 0.
 
 import { type BlockMovements, type Hex, type History, RangeTooWide, type RecordedMovement } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
-import { type Block, blockQuestion, hashOfExtrinsic, hashQuestion, signerOf } from './blocks.ts'
+import { blockQuestion, hashOfExtrinsic, hashQuestion, parseSigner } from './blocks.ts'
 import { eventsQuestion } from './events.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, versionQuestion } from './runtime.ts'
-import {
-  converted,
-  finalizedHashQuestion,
-  type Header,
-  headerQuestion,
-  isPruned,
-  timestampQuestion,
-} from './storage.ts'
+import { converted, finalizedHashQuestion, headerQuestion, isPruned, timestampQuestion } from './storage.ts'
 import { type EventMovement, transfersOf } from './transfers.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
@@ -60,9 +51,9 @@ const readRuntimes = async (
   places: readonly BlockPlace[],
 ): Promise<readonly Runtime[]> => {
   const ends = [places[0], places.at(-1)].flatMap((place) => place ?? [])
-  const versionsOf = (some: readonly BlockPlace[]) => rpc.askAll(some.map(({ before }) => versionQuestion(before)))
-  const [first, last] = await versionsOf(ends)
-  const versions = first?.specVersion === last?.specVersion ? places.map(() => first) : await versionsOf(places)
+  const readVersions = (some: readonly BlockPlace[]) => rpc.askAll(some.map(({ before }) => versionQuestion(before)))
+  const [first, last] = await readVersions(ends)
+  const versions = first?.specVersion === last?.specVersion ? places.map(() => first) : await readVersions(places)
   const read: Runtime[] = []
   for (const [index, { before }] of places.entries()) {
     const version = versions[index]
@@ -72,7 +63,7 @@ const readRuntimes = async (
   return read
 }
 
-/** Reads the events while parsing the answer, so that only the movements are kept in memory. */
+/** Reads the events while parsing the answer, so that only the movements stay in memory. */
 const movementsQuestion = (
   { row }: SubstrateNode,
   { runtime, blockHash }: { readonly runtime: Runtime; readonly blockHash: Hex },
@@ -88,33 +79,15 @@ const isBare = (raw: Hex): boolean => {
 
 type Sent = Pick<RecordedMovement, 'transactionHash' | 'initiatedBy'>
 
-/** A block's extrinsics, by index; null for unsigned ones. */
-const sentIn = (row: SubstrateNode['row'], { extrinsics }: Pick<Block, 'extrinsics'>): readonly (Sent | null)[] =>
-  extrinsics.map((raw) =>
-    isBare(raw) ? null : { transactionHash: hashOfExtrinsic(raw), initiatedBy: signerOf(row, raw) },
-  )
-
+/** A block's extrinsics, by index; null for unsigned ones. The answer is null if the node does not have the block. */
 const sentQuestion = ({ row }: SubstrateNode, blockHash: Hex): Question<readonly (Sent | null)[] | null> =>
-  converted(blockQuestion(blockHash), (block) => block && sentIn(row, block))
-
-type BlockParts = {
-  readonly header: Header
-  readonly timestampMs: number
-  readonly moves: readonly EventMovement[]
-  readonly sent: readonly (Sent | null)[]
-}
-
-const blockMovements = ({ hash }: BlockPlace, { header, timestampMs, moves, sent }: BlockParts): BlockMovements => ({
-  ...header,
-  hash,
-  timestampMs,
-  movements: moves.map(({ extrinsic, ...movement }) => ({
-    ...movement,
-    ...((extrinsic === null ? null : sent[extrinsic]) ?? { transactionHash: hash, initiatedBy: null }),
-    itemIndex: 0,
-  })),
-  isTraced: true,
-})
+  converted(
+    blockQuestion(blockHash),
+    (block) =>
+      block?.extrinsics.map((raw) =>
+        isBare(raw) ? null : { transactionHash: hashOfExtrinsic(raw), initiatedBy: parseSigner(row, raw) },
+      ) ?? null,
+  )
 
 const readRange = async (node: SubstrateNode, range: Range): Promise<readonly BlockMovements[] | null> => {
   const { rpc } = node
@@ -140,7 +113,12 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
     const [header, timestampMs] = [headers[index], times[index]]
     const isThere = header?.number === place.number && (place.number === 0n || header.parentHash === place.before)
     if (!isThere || timestampMs === undefined || (needsSent(index) && sent[index] === null)) return []
-    return [blockMovements(place, { header, timestampMs, moves: moves[index] ?? [], sent: sent[index] ?? [] })]
+    const movements = (moves[index] ?? []).map(({ extrinsic, ...movement }) => ({
+      ...movement,
+      ...((extrinsic === null ? null : sent[index]?.[extrinsic]) ?? { transactionHash: place.hash, initiatedBy: null }),
+      itemIndex: 0,
+    }))
+    return [{ ...header, hash: place.hash, timestampMs, movements, isTraced: true }]
   })
   return blocks.length === places.length ? blocks : null
 }
@@ -164,27 +142,22 @@ export const readMovements = async (node: SubstrateNode, range: Range): Promise<
   }
 }
 
-/** Implements `eventMovements` of chain.ts; the result includes the coin. */
+/** See `Chain.eventMovements`. The result includes the coin. */
 export const readEventMovements = async (
   node: SubstrateNode,
   { address, ...range }: Range & { readonly address: string },
 ): Promise<readonly BlockMovements[] | null> => {
   const blocks = await readMovements(node, range)
-  return (
-    blocks
-      ?.map((block) => ({
-        ...block,
-        movements: block.movements.filter((each) => [each.from, each.to].includes(address)),
-      }))
-      .filter(({ movements }) => movements.length > 0) ?? null
-  )
+  if (blocks === null) return null
+  return blocks.flatMap((block) => {
+    const movements = block.movements.filter(({ from, to }) => from === address || to === address)
+    return movements.length === 0 ? [] : [{ ...block, movements }]
+  })
 }
 
-const hasBlockQuestion = (blockHash: Hex) => question('chain_getBlock', [blockHash], (value) => value !== null)
-
 /**
- * Whether the node has a block's body and the state of its parent, which are needed to read it. Nodes keep the state of the
- * newest 256 blocks, and some prune the bodies of old blocks; an archive node keeps all. The oldest blocks are pruned first.
+ * Reading a block needs its body and the state of its parent. Nodes keep the state of the newest 256 blocks, and some
+ * prune the bodies of old blocks; an archive node keeps all. The oldest blocks are pruned first.
  */
 export const readHistory = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: bigint): Promise<History> => {
   const head = await rpc.ask(headerQuestion(await rpc.ask(finalizedHashQuestion)))
@@ -192,7 +165,8 @@ export const readHistory = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: b
   const [own, parent] = await rpc.askAll([hashQuestion(number), hashQuestion(number === 0n ? 0n : number - 1n)])
   if (own === null || parent === null) return 'pruned'
   // A node may still have the header after it pruned the body, so ask for the body.
-  const [block, version] = await rpc.tryAll([hasBlockQuestion(own), versionQuestion(parent)], { size: 'bulk' })
+  const hasBlock = question('chain_getBlock', [own], (value) => value !== null)
+  const [block, version] = await rpc.tryAll([hasBlock, versionQuestion(parent)], { size: 'bulk' })
   if (!rpc.need(block)) return 'pruned'
   if (!version.ok && isPruned(version.error)) return 'pruned'
   rpc.need(version)

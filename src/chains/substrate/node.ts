@@ -19,7 +19,7 @@ export type SubstrateChainInput = NodesInput & {
   readonly memory: ChainMemory
 }
 
-/** Use `rpc` for ordinary questions, `certain` for what is not taken back later, and `outbounds` to send transactions. */
+/** Use `rpc` for ordinary questions, `certain` for what must stay true, and `outbounds` to send transactions. */
 export type SubstrateNode = NodePool & {
   readonly row: SubstrateNetworkRow
   readonly memory: ChainMemory

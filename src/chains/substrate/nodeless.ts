@@ -10,7 +10,6 @@ import { isSignedByKey, keyMessage } from './messages.ts'
 /** A call's name, `pallet.call`. Policies compare names exactly, so they accept only this spelling. */
 const PALLET_CALL = /^[a-z0-9_]+\.[a-z0-9_]+$/
 
-/** Creates the part of a chain that needs no node: addresses, contracts, and messages of keys. */
 export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): NodelessChain => ({
   network: row.network,
   family: row.family,

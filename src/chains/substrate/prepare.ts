@@ -1,24 +1,21 @@
-// Turns an intent into an unsigned extrinsic. It is mortal, and its era begins at the newest final block. `prepare` also checks
-// that it can be paid, and that no account would fall below the existential deposit.
+// Turns an intent into an unsigned extrinsic. It is mortal, and its era begins at the newest final block. `prepare`
+// also checks that it can be paid, and that no account would fall below the existential deposit.
 
-import { displayAmount } from '../../platform/amount.ts'
+import { displayAmount, higher } from '../../platform/amount.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { notProvided } from '../provided.ts'
-import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
-import { weightTooGreat } from './block-weights.ts'
+import { type Account, accountQuestion, existentialDeposit, nextIndexQuestion } from './account.ts'
 import { type FinalState, readFinalState } from './blocks.ts'
-import { callOf } from './calls.ts'
+import { encodeIntent } from './calls.ts'
 import { refuseFailing } from './dry-run.ts'
 import { chosenEra } from './eras.ts'
-import { feeAssetOf } from './fee-assets.ts'
-import { type FeeInAsset, lackOf, preparedFee, readFeeInAsset } from './fee-in-asset.ts'
+import { describeLack, feeAssetOf, preparedFee, readFeeInAsset } from './fee-assets.ts'
 import { withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
-import { payerOf } from './payer.ts'
-import { dispatchQuestion, feeQuestion, unlessUndecodable } from './query-fee.ts'
+import { dispatchQuestion, feeQuestion, readPayer, unlessUndecodable, weightTooGreat } from './query-fee.ts'
 import type { Runtime } from './runtime.ts'
 import { gasOnVoucher, gasPaidBy, type Spending, spentBy } from './spending.ts'
 import { headerQuestion } from './storage.ts'
@@ -39,7 +36,7 @@ type Filling = FinalState & {
   readonly intent: Intent
   readonly from: string
   readonly nonce: number
-  /** How many blocks the extrinsic stays valid, if the caller did not choose. */
+  /** Used if the caller did not choose how many blocks the extrinsic stays valid. */
   readonly eraBlocks: number
 }
 
@@ -51,7 +48,7 @@ export const requireForm = ({ form }: Runtime, { network }: Pick<SubstrateNetwor
 }
 
 /** Builds the unsigned extrinsic, still without the metadata hash. */
-export const unsignedOf = (
+export const buildUnsigned = (
   { row }: Pick<SubstrateNode, 'row'>,
   { runtime, intent, from, nonce, head, eraBlocks }: Filling,
 ): MortalUnsigned => {
@@ -66,7 +63,7 @@ export const unsignedOf = (
     value: intent.value,
     input: intent.input,
     gasLimit: intent.gasLimit ?? 0n,
-    call: callOf(runtime, row, intent),
+    call: encodeIntent(runtime, row, intent),
     tip: intent.maxPriorityFeePerGas ?? 0n,
     feeAsset: intent.feeAsset === undefined ? null : feeAssetOf(runtime, row, intent.feeAsset),
     form,
@@ -81,44 +78,24 @@ export const unsignedOf = (
   }
 }
 
-/** Converts a fee in planck to the draft's fee asset; null if the fee is paid in the coin. */
-export const feeInAssetOf = async (
-  node: Pick<SubstrateNode, 'rpc' | 'row'>,
-  input: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; contract: string | undefined },
-): Promise<FeeInAsset | null> => {
-  const { runtime, draft, fee, contract } = input
-  const { feeAsset } = draft
-  if (contract === undefined || feeAsset === null) return null
-  return readFeeInAsset(node, { runtime, contract, draft: { ...draft, feeAsset }, planck: fee })
-}
-
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
   `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
 
 /** What an account has, in words: if coins are frozen, also how many can leave it. */
-const holdingOf = (node: SubstrateNode, { free, transferable }: Account, deposit: bigint): string => {
-  const held = free - transferable
-  if (held <= deposit)
+const describeHolding = (node: SubstrateNode, { free, transferable }: Account, deposit: bigint): string => {
+  const locked = free - transferable
+  if (locked <= deposit)
     return `beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, free)}`
-  return `and can move ${amountOf(node, transferable)} of its ${amountOf(node, free)}: the other ${amountOf(node, held)} are bonded, locked or frozen`
-}
-
-/** @throws balance_insufficient if less than `cost` can leave the account. */
-const refusePoor = (account: Account, cost: bigint, sentence: () => string): void => {
-  if (account.transferable < cost) throw new AppError('balance_insufficient', sentence())
+  return `and can move ${amountOf(node, transferable)} of its ${amountOf(node, free)}: the other ${amountOf(node, locked)} are bonded, locked or frozen`
 }
 
 /**
- * `cost`: what the signer must have. `worstCost`: what counts against the balance while the transaction is pending, which is the
- * most that it may take if that is known.
+ * `cost` is what the signer must have. `worstCost`, the most that the transaction may take, counts while it is pending.
  */
-const costOf = (
-  { needed, most }: Spending,
-  { account, fee }: { account: Account; fee: bigint },
-): { cost: bigint; worstCost: bigint } => {
+const computeCost = ({ needed, most }: Spending, { account, fee }: { account: Account; fee: bigint }) => {
   const cost = needed + fee
   const bound = most === null ? cost : most === 'all' ? account.transferable : most + fee
-  return { cost, worstCost: bound > account.transferable ? larger(account.transferable, cost) : bound }
+  return { cost, worstCost: bound > account.transferable ? higher(account.transferable, cost) : bound }
 }
 
 /** @throws execution_reverted if the recipient has no account and would get less than the existential deposit. */
@@ -130,12 +107,6 @@ const refuseDust = (
   const least = amountOf(node, deposit)
   const sentence = `Token.BelowMinimum: ${intent.to} has no account yet, and a new account needs at least ${least}.`
   throw new AppError('execution_reverted', sentence)
-}
-
-/** @throws execution_reverted if no block can hold the extrinsic. */
-const refuseHeavy = (runtime: Runtime, { encoded }: { readonly encoded: Hex }): void => {
-  const reason = weightTooGreat(runtime, encoded)
-  if (reason !== null) throw new AppError('execution_reverted', `execution reverted: ${reason}.`)
 }
 
 /** If finality lags, an era that begins at the final block may already have ended. */
@@ -156,18 +127,17 @@ const pendingCalls = (
 ): readonly Hex[] =>
   pending
     .filter((recorded) => recorded.from === from)
-    .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
+    .map(({ gasLimit, ...intent }) => encodeIntent(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
 /** Sets the gas limit and builds the extrinsic, still without the metadata hash. */
-const draftOf = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<MortalUnsigned> => {
+const buildDraft = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<MortalUnsigned> => {
   const intent = await withGasLimit(node, { ...filling, blockHash: filling.head.hash })
-  return unsignedOf(node, { ...filling, intent, eraBlocks: await node.eras.blocks(filling.head) })
+  return buildUnsigned(node, { ...filling, intent, eraBlocks: await node.eras.blocks(filling.head) })
 }
 
-/** Adds the metadata hash. */
 const withMetadataHash = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsigned) => {
-  const { blockHash } = draft
-  return { ...draft, metadataHash: await node.trust.metadataHash({ runtime, draft, blockHash }) }
+  const metadataHash = await node.trust.metadataHash({ runtime, draft, blockHash: draft.blockHash })
+  return { ...draft, metadataHash }
 }
 
 /** Prepares an intent to be sent: checks that it can be paid and would not fail. @throws execution_reverted */
@@ -177,10 +147,10 @@ export const prepare = async (
 ): Promise<Prepared> => {
   const { head, runtime } = await readFinalState(node)
   const blockHash = head.hash
-  const draft = await draftOf(node, { head, runtime, intent, from, nonce: intent.nonce ?? 0 })
+  const draft = await buildDraft(node, { head, runtime, intent, from, nonce: intent.nonce ?? 0 })
   const { call } = draft
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
-  const payer = await payerOf(node, { runtime, from, call, block: head })
+  const payer = await readPayer(node, { runtime, from, call, head })
   const ask = () =>
     node.rpc.askAll([
       headerQuestion(),
@@ -194,22 +164,26 @@ export const prepare = async (
   const [newest, account, next, dispatch, recipient, voucher] = answers
   refuseExpired(node, { final: head.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
-  refuseHeavy(runtime, dispatch)
+  const tooGreat = weightTooGreat(runtime, dispatch.encoded)
+  if (tooGreat !== null) throw new AppError('execution_reverted', `execution reverted: ${tooGreat}.`)
   const fee = withMargin(dispatch.fee) + draft.tip
-  const inAsset = await feeInAssetOf(node, { runtime, draft, fee, contract: intent.feeAsset })
-  const lack = inAsset === null ? null : lackOf(inAsset)
+  const inAsset = await readFeeInAsset(node, { runtime, draft, fee, contract: intent.feeAsset })
+  const lack = inAsset === null ? null : describeLack(inAsset)
   if (lack !== null) throw new AppError('balance_insufficient', lack)
   if (voucher !== null) {
     const cost = fee + gasOnVoucher(runtime, call)
-    const sentence = () =>
-      `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, ${holdingOf(node, voucher, deposit)}.`
-    refusePoor(voucher, cost, sentence)
+    if (voucher.transferable < cost) {
+      const sentence = `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, ${describeHolding(node, voucher, deposit)}.`
+      throw new AppError('balance_insufficient', sentence)
+    }
   }
   const ownFee = voucher === null && inAsset === null ? fee : 0n
-  const { cost, worstCost } = costOf(spentBy(runtime, call), { account, fee: ownFee })
+  const { cost, worstCost } = computeCost(spentBy(runtime, call), { account, fee: ownFee })
   const what = inAsset === null ? 'this transaction and its fee' : 'this transaction'
-  const sentence = () => `${from} needs ${amountOf(node, cost)} for ${what}, ${holdingOf(node, account, deposit)}.`
-  refusePoor(account, cost, sentence)
+  if (account.transferable < cost) {
+    const sentence = `${from} needs ${amountOf(node, cost)} for ${what}, ${describeHolding(node, account, deposit)}.`
+    throw new AppError('balance_insufficient', sentence)
+  }
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {
     runtime,
@@ -231,12 +205,12 @@ export const prepare = async (
 /** Fills an intent to sign, without checking the balance. @throws metadata_untrusted */
 export const fill = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<SubstrateUnsigned> => {
   const { runtime, intent } = filling
-  const draft = await draftOf(node, filling)
+  const draft = await buildDraft(node, filling)
   // Asking for the fee checks that the runtime can read a raw call, and that a fee asset has a price.
   if (intent.to === null || intent.feeAsset !== undefined) {
     const ask = () => node.rpc.ask(feeQuestion(draft, draft.blockHash))
     const fee = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
-    await feeInAssetOf(node, { runtime, draft, fee: withMargin(fee) + draft.tip, contract: intent.feeAsset })
+    await readFeeInAsset(node, { runtime, draft, fee: withMargin(fee) + draft.tip, contract: intent.feeAsset })
   }
   return withMetadataHash(node, runtime, draft)
 }

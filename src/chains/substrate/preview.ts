@@ -1,28 +1,24 @@
-// Previews a bundle of intents. A runtime with DryRunApi simulates them and gives events and errors. On other runtimes the
-// result is a forecast from the calls and the state, which says what was not simulated; messages are simulated on the program.
+// Previews intents. A runtime with DryRunApi simulates them. On other runtimes the result is a forecast from the calls
+// and the state, which says what was not simulated; messages are simulated on the program.
 
 import { AppError } from '../../platform/errors.ts'
-import type { Hex, Intent, Movement, Preview } from '../chain.ts'
-import { weightTooGreat } from './block-weights.ts'
+import type { Hex, Intent, Preview, SubstrateUnsigned } from '../chain.ts'
 import { type FinalState, readFinalState } from './blocks.ts'
-import { callOf } from './calls.ts'
-import { decodedCall, readTree } from './decode.ts'
+import { decodedCall, readTree } from './codec.ts'
 import { failureOf, type Trial, tryWithFees } from './dry-run.ts'
-import { afterFees, type FeeInAsset, lackOf } from './fee-in-asset.ts'
+import { afterFees, describeLack, type FeeInAsset, readFeeInAsset } from './fee-assets.ts'
 import { cannotPayFee, forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
-import { payerOf } from './payer.ts'
-import { feeInAssetOf, unsignedOf, withMargin } from './prepare.ts'
-import { dispatchQuestion, feeQuestion, unlessUndecodable } from './query-fee.ts'
-import { type EventMovement, transfersOf } from './transfers.ts'
+import { buildUnsigned, withMargin } from './prepare.ts'
+import { dispatchQuestion, feeQuestion, readPayer, unlessUndecodable, weightTooGreat } from './query-fee.ts'
+import { transfersOf } from './transfers.ts'
 
 type Context = FinalState & { readonly from: string; readonly blockHash: Hex }
 
 type Outcome = Omit<Preview, 'decoded'>
-
 /** Sets gas limits. The gas of a message that fails cannot be estimated, so such a message stays without a limit. */
-const filled = async (node: SubstrateNode, context: Context, intent: Intent): Promise<Intent> => {
+const withGasLimits = async (node: SubstrateNode, context: Context, intent: Intent): Promise<Intent> => {
   try {
     return await withGasLimit(node, { ...context, intent })
   } catch (error) {
@@ -33,13 +29,8 @@ const filled = async (node: SubstrateNode, context: Context, intent: Intent): Pr
 
 const ONLY_REPLIED = 'not simulated: only the reply of the program was computed, and what would move is not known'
 
-const movementOf = ({ logIndex, extrinsic, ...movement }: EventMovement): Movement => movement
-
-/**
- * If only an inner call fails, the effects of the other calls remain, so they are shown as changes. An extrinsic that cannot pay its
- * fee is not executed.
- */
-const outcomeOf = (
+/** If only an inner call fails, the effects of the other calls remain, so they are shown as changes. */
+const describeTrial = (
   { row }: SubstrateNode,
   { runtime, from }: Context,
   { trial, fee }: { readonly trial: Trial & { readonly isFeePaid: boolean }; readonly fee: bigint },
@@ -49,23 +40,19 @@ const outcomeOf = (
   return {
     success: failure === null,
     error: failure === null ? null : `execution reverted: ${failure}`,
-    changes: trial.failed === null ? transfersOf({ runtime, row }, trial.events).map(movementOf) : [],
+    changes:
+      trial.failed === null
+        ? transfersOf({ runtime, row }, trial.events).map(({ logIndex, extrinsic, ...movement }) => movement)
+        : [],
   }
 }
 
-const draftsOf = (node: SubstrateNode, context: Context, intents: readonly Intent[]) =>
-  intents.map((intent) => unsignedOf(node, { ...context, intent, nonce: 0, eraBlocks: node.row.era.least }))
+type Bundle = { readonly intents: readonly Intent[]; readonly drafts: readonly SubstrateUnsigned[] }
 
-type Bundle = { readonly intents: readonly Intent[]; readonly calls: readonly Hex[] }
-
-/**
- * What each extrinsic takes from the signer's coins as its fee and tip (0 if a voucher pays it, or if it is paid in an asset), and
- * why no block can hold it.
- */
-const dispatchesOf = async (node: SubstrateNode, context: Context, { intents, calls }: Bundle) => {
-  const drafts = draftsOf(node, context, intents)
+/** `fee`: what the fee and tip take from the signer's coins. `tooGreat`: why no block can hold the extrinsic. */
+const readDispatches = async (node: SubstrateNode, context: Context, { intents, drafts }: Bundle) => {
   const infos = await node.rpc.askAll(drafts.map((draft) => dispatchQuestion(draft, context.blockHash)))
-  const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head })))
+  const payers = await Promise.all(drafts.map(({ call }) => readPayer(node, { ...context, call })))
   return infos.map(({ fee, encoded }, index) => ({
     fee:
       payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee + (drafts[index]?.tip ?? 0n) : 0n,
@@ -76,7 +63,11 @@ const dispatchesOf = async (node: SubstrateNode, context: Context, { intents, ca
 const withoutTrial = async (
   node: SubstrateNode,
   context: Context,
-  { intents, calls, fees }: Bundle & { readonly fees: readonly bigint[] },
+  {
+    intents,
+    calls,
+    fees,
+  }: Pick<Bundle, 'intents'> & { readonly calls: readonly Hex[]; readonly fees: readonly bigint[] },
 ): Promise<readonly Outcome[]> => {
   const foreseen = await forecast(node, { ...context, calls, fees })
   return Promise.all(
@@ -92,20 +83,19 @@ const withoutTrial = async (
 }
 
 /** For each intent its fee in an asset, after the fees of the intents before it; null if it pays in the coin. */
-const feesInAssets = async (
+const readFeesInAssets = async (
   node: SubstrateNode,
   context: Context,
-  intents: readonly Intent[],
+  { intents, drafts }: Bundle,
 ): Promise<readonly (FeeInAsset | null)[]> => {
   if (intents.every(({ feeAsset }) => feeAsset === undefined)) return intents.map(() => null)
-  const drafts = draftsOf(node, context, intents)
   const marketFees = await node.rpc.askAll(
     drafts.map((draft) => (draft.feeAsset === null ? null : feeQuestion(draft, draft.blockHash))),
   )
   const fees = await Promise.all(
     drafts.map((draft, index) => {
       const fee = withMargin(marketFees[index] ?? 0n) + draft.tip
-      return feeInAssetOf(node, { runtime: context.runtime, draft, fee, contract: intents[index]?.feeAsset })
+      return readFeeInAsset(node, { runtime: context.runtime, draft, fee, contract: intents[index]?.feeAsset })
     }),
   )
   return fees.map((fee, index) => {
@@ -114,38 +104,38 @@ const feesInAssets = async (
   })
 }
 
-/** An extrinsic that cannot pay its fee is not executed. */
 const withFee = (outcome: Outcome, fee: FeeInAsset | null): Outcome => {
   if (fee === null) return outcome
   const { contract, amount } = fee
-  const lack = lackOf(fee)
+  const lack = describeLack(fee)
   const paid = lack === null ? outcome : { success: false, error: `balance insufficient: ${lack}`, changes: [] }
   return { ...paid, feeInAsset: { contract, amount } }
 }
 
-/** Implements `Chain.preview`. */
 export const previewBundle = async (
   node: SubstrateNode,
   { from, intents }: { readonly from: string; readonly intents: readonly Intent[] },
 ): Promise<readonly Preview[]> => {
   const { head, runtime } = await readFinalState(node)
   const context: Context = { runtime, from, head, blockHash: head.hash }
-  const whole = await Promise.all(intents.map((intent) => filled(node, context, intent)))
-  const calls = whole.map((intent) => callOf(runtime, node.row, intent))
-  const drafts = () => draftsOf(node, context, whole)
-  const outcomes = await unlessUndecodable(node, { runtime, drafts }, async () => {
-    const fees = await feesInAssets(node, context, whole)
-    const dispatches = await dispatchesOf(node, context, { intents: whole, calls })
+  const whole = await Promise.all(intents.map((intent) => withGasLimits(node, context, intent)))
+  const drafts = whole.map((intent) =>
+    buildUnsigned(node, { ...context, intent, nonce: 0, eraBlocks: node.row.era.least }),
+  )
+  const calls = drafts.map(({ call }) => call)
+  const outcomes = await unlessUndecodable(node, { runtime, drafts: () => drafts }, async () => {
+    const fees = await readFeesInAssets(node, context, { intents: whole, drafts })
+    const dispatches = await readDispatches(node, context, { intents: whole, drafts })
     const inCoins = dispatches.map(({ fee }) => fee)
     const trials = await tryWithFees(node, { ...context, calls, fees: inCoins })
     const outcomes =
-      trials?.map((trial, index) => outcomeOf(node, context, { trial, fee: inCoins[index] ?? 0n })) ??
+      trials?.map((trial, index) => describeTrial(node, context, { trial, fee: inCoins[index] ?? 0n })) ??
       (await withoutTrial(node, context, { intents: whole, calls, fees: inCoins }))
     return outcomes.map((outcome, index) => {
       const tooGreat = dispatches[index]?.tooGreat ?? null
-      const held =
+      const bounded =
         tooGreat === null ? outcome : { success: false, error: `execution reverted: ${tooGreat}.`, changes: [] }
-      return withFee(held, fees[index] ?? null)
+      return withFee(bounded, fees[index] ?? null)
     })
   })
   return calls.map((call, index) => {

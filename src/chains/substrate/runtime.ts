@@ -1,7 +1,6 @@
-// Reads the metadata of runtimes: calls, events, errors, constants and storage. Metadata is some hundred kilobytes and takes a
-// tenth of a second to parse, so the versions in use are cached in memory. They are not shared between processes: each process
-// asks its own node, so that no other process can give it false metadata.
-// The node's metadata is enough to read the chain. trust.ts decides whether it is enough to sign.
+// Reads the metadata of runtimes. It is some hundred kilobytes and takes a tenth of a second to parse, so each process
+// caches the versions in use. Each process asks its own node, so that no other process can give it false metadata. The
+// node's metadata is enough to read the chain; trust.ts decides whether it is enough to sign.
 
 import { expandMetadata, Metadata, TypeRegistry } from '@polkadot/types'
 import type { Network, NodeTrouble } from '../../../db/words.ts'
@@ -9,7 +8,6 @@ import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'
-
 import { blake2Hash, fromHex, littleEndian, toHex } from './scale.ts'
 import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signed-extensions.ts'
 
@@ -44,11 +42,9 @@ export const constantOf = ({ constants }: Pick<Runtime, 'constants'>, pallet: st
   return found === undefined ? null : littleEndian(found.toU8a())
 }
 
-/** A pallet by its name in the metadata. Pure. */
 export const palletOf = ({ metadata }: Pick<Runtime, 'metadata'>, wanted: string) =>
   metadata.asLatest.pallets.find(({ name }) => name.toString() === wanted)
 
-/** A method of a runtime API by its name in the metadata. Pure. */
 export const apiMethodOf = ({ metadata }: Pick<Runtime, 'metadata'>, api: string, method: string) =>
   metadata.asLatest.apis
     .find(({ name }) => name.toString() === api)
@@ -63,28 +59,21 @@ const wholeNumber = (value: unknown): number => {
 const parseVersion = (value: unknown): RuntimeVersion => {
   const { specName, specVersion, transactionVersion } = record(value)
   if (typeof specName !== 'string') throw new MalformedAnswer('the name of a runtime')
-  return {
-    specName,
-    specVersion: wholeNumber(specVersion),
-    transactionVersion: wholeNumber(transactionVersion),
-  }
+  return { specName, specVersion: wholeNumber(specVersion), transactionVersion: wholeNumber(transactionVersion) }
 }
 
-/** Asks for the runtime's version in the state of a block, or of the newest block. */
 export const versionQuestion = (blockHash?: Hex) =>
   question('state_getRuntimeVersion', blockHash === undefined ? [] : [blockHash], parseVersion)
 
 /** Takes metadata out of the Option<Bytes> that `Metadata_metadata_at_version` returns. */
 const unwrapped = (answer: Hex): Hex | null => {
   if (!answer.startsWith('0x01')) return null
-  const registry = new TypeRegistry()
-  return registry.createType('Option<Bytes>', fromHex(answer)).unwrap().toHex()
+  return new TypeRegistry().createType('Option<Bytes>', fromHex(answer)).unwrap().toHex()
 }
 
 /** Version 15: the newest that we read and that current nodes give. Older runtimes have only one version. */
 const METADATA_VERSION = '0x0f000000'
 
-/** Asks for the metadata in the state of a block. */
 const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
   const [versioned, plain] = await rpc.tryAll(
     [
@@ -97,8 +86,8 @@ const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
 }
 
 /**
- * Metadata gives the index byte of a pallet twice: in the list of pallets, which is used to encode calls, and in the type of all
- * calls, which alone is covered by the metadata hash (RFC 78). @throws Error if the two differ.
+ * Metadata gives the index byte of a pallet twice: in the list of pallets, which is used to encode calls, and in the
+ * type of all calls, which alone is covered by the metadata hash (RFC 78). @throws Error if the two differ.
  */
 const refuseOtherCalls = (registry: TypeRegistry, metadata: Metadata): void => {
   const { pallets, extrinsic } = metadata.asLatest
@@ -113,7 +102,7 @@ const refuseOtherCalls = (registry: TypeRegistry, metadata: Metadata): void => {
   }
 }
 
-/** Parses metadata. @param ss58Prefix the prefix of decoded addresses. @throws Error for bytes that are not metadata. */
+/** @param ss58Prefix the prefix of decoded addresses. @throws Error for bytes that are not metadata. */
 export const readRuntime = (
   version: RuntimeVersion,
   { metadata: bytesOfMetadata, ss58Prefix }: { readonly metadata: Hex; readonly ss58Prefix: number },
@@ -136,13 +125,11 @@ export const readRuntime = (
 
 /** The BLAKE2b-256 of metadata, by specVersion. */
 export type MetadataPins = ReadonlyMap<number, Hex>
-const NO_PINS: MetadataPins = new Map()
 
 /** How many versions are cached: two are in use around an upgrade, and one more while old blocks are read. */
-const KEPT_MAX = 3
+const CACHED_MAX = 3
 
 export type Runtimes = {
-  /** The runtime of a version that the node reported for a block. */
   of(version: RuntimeVersion, blockHash: Hex): Promise<Runtime>
   /** The runtime in the state of a block; one question if the version is cached. */
   at(blockHash: Hex): Promise<Runtime>
@@ -152,14 +139,13 @@ export const createRuntimes = (input: {
   readonly rpc: Rpc
   readonly network: Network
   readonly ss58Prefix: number
-  /** The metadata that the operator confirms. */
   readonly pins?: MetadataPins
   /** Called for metadata that cannot be parsed or does not match its pin. */
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }): Runtimes => {
-  const { rpc, network, ss58Prefix, pins = NO_PINS, onTrouble = () => {} } = input
+  const { rpc, network, ss58Prefix, pins = new Map(), onTrouble = () => {} } = input
   /** By specVersion; the most recently used is last. */
-  const kept = new Map<number, Promise<Runtime>>()
+  const cached = new Map<number, Promise<Runtime>>()
 
   const readOrRefuse = (version: RuntimeVersion, metadata: Hex): Runtime => {
     try {
@@ -184,11 +170,11 @@ export const createRuntimes = (input: {
 
   const of: Runtimes['of'] = (version, blockHash) => {
     const { specVersion } = version
-    const runtime = kept.get(specVersion) ?? read(version, blockHash)
-    kept.delete(specVersion)
-    kept.set(specVersion, runtime)
-    runtime.catch(() => kept.get(specVersion) === runtime && kept.delete(specVersion))
-    for (const oldest of [...kept.keys()].slice(0, -KEPT_MAX)) kept.delete(oldest)
+    const runtime = cached.get(specVersion) ?? read(version, blockHash)
+    cached.delete(specVersion)
+    cached.set(specVersion, runtime)
+    runtime.catch(() => cached.get(specVersion) === runtime && cached.delete(specVersion))
+    for (const oldest of [...cached.keys()].slice(0, -CACHED_MAX)) cached.delete(oldest)
     return runtime
   }
 

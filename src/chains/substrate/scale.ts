@@ -3,12 +3,14 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import type { Hex } from '../chain.ts'
 
-/** BLAKE2b-256. */
 export const blake2Hash = (data: Uint8Array): Uint8Array => blake2b(data, { dkLen: 32 })
 
 export const toHex = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString('hex')}`
 
 export const fromHex = (text: string): Buffer => Buffer.from(text.slice(2), 'hex')
+
+export const U32_END = 2n ** 32n
+export const U128_END = 2n ** 128n
 
 /** Encodes an integer in SCALE's fixed width: `length` bytes, little-endian. Pure. */
 export const fixedWidth = (value: bigint, length: number): Buffer =>

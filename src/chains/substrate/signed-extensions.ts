@@ -1,7 +1,7 @@
-// Reads a runtime's signed extensions from its metadata. Each extension has data in the extrinsic (extra), and data that is only
-// signed (implicit). An extension is known by its name and the shapes of its types together. An unknown extension is left empty
-// if its types have an empty form: no bytes, an Option without a value, or a variant `Disabled`. If an unknown extension has no
-// empty form, nothing is signed for the runtime.
+// Reads a runtime's signed extensions from its metadata. Each extension has data in the extrinsic (extra), and data
+// that is only signed (implicit). Its name and the shapes of its types together identify it. An unknown extension is
+// left empty if its types have an empty form: no bytes, an Option without a value, or a variant `Disabled`. Otherwise
+// nothing is signed for the runtime.
 
 import type { Metadata } from '@polkadot/types'
 import type { TypeRegistry } from '@polkadot/types/create'
@@ -23,7 +23,6 @@ export type Part =
   | 'metadata_hash'
   | Hex
 
-/** The form of a runtime's extrinsics. */
 export type ExtrinsicForm = {
   /** In the extrinsic, before the call. */
   readonly extra: readonly Part[]
@@ -54,7 +53,6 @@ const SHAPE_DEPTH_MAX = 16
 
 const nameOf = ({ path }: Type): string => path.at(-1)?.toString() ?? ''
 
-/** The types inside a tuple or a composite type; none for other types. */
 const innerTypes = ({ def }: Type): readonly Inside[] =>
   def.isTuple ? [...def.asTuple] : def.isComposite ? def.asComposite.fields.map(({ type }) => type) : []
 
@@ -65,17 +63,17 @@ const variantPrefix = ({ def }: Type, wanted: string): Hex | null => {
 }
 
 /** The encoding of a type without its name: `U32`, `compact`, `[U8;32]`, `option`; '' for a type without bytes. */
-const shapeOf = (lookup: Lookup, id: TypeId, depth = 0): string => {
+const describeShape = (lookup: Lookup, id: TypeId, depth = 0): string => {
   const type = lookup.getSiType(id)
   const { def } = type
   if (depth > SHAPE_DEPTH_MAX) return 'deep'
   if (def.isPrimitive) return def.asPrimitive.type
   if (def.isCompact) return 'compact'
   if (def.isTuple || def.isComposite) {
-    const shapes = innerTypes(type).map((each) => shapeOf(lookup, each, depth + 1))
+    const shapes = innerTypes(type).map((each) => describeShape(lookup, each, depth + 1))
     return shapes.filter((shape) => shape !== '').join(',')
   }
-  if (def.isArray) return `[${shapeOf(lookup, def.asArray.type, depth + 1)};${def.asArray.len.toNumber()}]`
+  if (def.isArray) return `[${describeShape(lookup, def.asArray.type, depth + 1)};${def.asArray.len.toNumber()}]`
   if (!def.isVariant) return 'other'
   if (nameOf(type) === 'Option') return 'option'
   if (nameOf(type) === 'Era') return 'era'
@@ -106,7 +104,6 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, Places>>>> = {
   },
 }
 
-/** The empty form of a type; null if it has none that we know. */
 const emptyForm = (lookup: Lookup, id: TypeId, depth = 0): Hex | null => {
   const type = lookup.getSiType(id)
   const { def } = type
@@ -137,19 +134,18 @@ const insideOption = (lookup: Lookup, id: TypeId, depth = 0): Inside | null => {
   return null
 }
 
-/** The type of the asset that pays a fee; null if the runtime takes fees only in the coin. Pure. */
-export const feeAssetTypeOf = ({ lookup }: TypeRegistry, metadata: Metadata): Inside | null => {
+export const findFeeAssetType = ({ lookup }: TypeRegistry, metadata: Metadata): Inside | null => {
   for (const listed of extensionsIn(metadata)) {
-    if (placesOf(lookup, listed)?.extra?.includes('fee_asset')) return insideOption(lookup, listed.type)
+    if (findPlaces(lookup, listed)?.extra?.includes('fee_asset')) return insideOption(lookup, listed.type)
   }
   return null
 }
 
 const bytesOf = (form: Hex): readonly Part[] => (form === '0x' ? [] : [form])
 
-const placesOf = (lookup: Lookup, { identifier, type, implicit }: Listed): Places | null => {
+const findPlaces = (lookup: Lookup, { identifier, type, implicit }: Listed): Places | null => {
   const known = KNOWN[identifier.toString()]
-  if (known !== undefined) return known[`${shapeOf(lookup, type)}|${shapeOf(lookup, implicit)}`] ?? null
+  if (known !== undefined) return known[`${describeShape(lookup, type)}|${describeShape(lookup, implicit)}`] ?? null
   const [extra, signed] = [emptyForm(lookup, type), emptyForm(lookup, implicit)]
   return extra === null || signed === null ? null : { extra: bytesOf(extra), implicit: bytesOf(signed) }
 }
@@ -165,22 +161,20 @@ const extensionsIn = (metadata: Metadata): readonly Listed[] => {
   }))
 }
 
-/** The names of a runtime's signed extensions, in their order. Pure. */
 export const extensionNamesOf = (metadata: Metadata): readonly string[] =>
   extensionsIn(metadata).map(({ identifier }) => identifier.toString())
 
 /** The bytes before an account: none if addresses are plain accounts, else the index of MultiAddress::Id. */
 const addressPrefixOf = (lookup: Lookup, id: TypeId): Hex | null =>
-  shapeOf(lookup, id) === '[U8;32]' ? '0x' : variantPrefix(lookup.getSiType(id), 'Id')
+  describeShape(lookup, id) === '[U8;32]' ? '0x' : variantPrefix(lookup.getSiType(id), 'Id')
 
-/** The version of the extrinsics that we make. */
 const EXTRINSIC_VERSION = 4
 
 /** Reads the form of a runtime's extrinsics. The registry must hold the types of the metadata. Pure. */
 export const extrinsicFormOf = ({ lookup }: TypeRegistry, metadata: Metadata): ExtrinsicForm => {
   const { addressType, signatureType, versions } = metadata.asLatest.extrinsic
   const listed = extensionsIn(metadata)
-  const places = listed.map((each) => placesOf(lookup, each))
+  const places = listed.map((each) => findPlaces(lookup, each))
   const addressPrefix = addressPrefixOf(lookup, addressType)
   const signaturePrefix = variantPrefix(lookup.getSiType(signatureType), 'Sr25519')
   return {
@@ -201,6 +195,6 @@ export const extrinsicFormOf = ({ lookup }: TypeRegistry, metadata: Metadata): E
 
 const NOTHING = { extrinsic: {}, payload: {} }
 
-/** Declares unknown extensions to the codec as empty, so that it prints no warning. The codec encodes no extrinsics here. */
+/** Unknown extensions, as empty, so that the codec prints no warning. The codec encodes no extrinsics here. */
 export const unknownToCodec = (metadata: Metadata): NonNullable<Parameters<TypeRegistry['setMetadata']>[2]> =>
   Object.fromEntries(findUnknownExtensions([...extensionNamesOf(metadata)]).map((name) => [name, NOTHING]))

@@ -1,38 +1,36 @@
-// Reads a payload that a dapp made for its signer (SignerPayloadJSON of @polkadot/api). Each field must be what the network and its
-// present runtime make of it, and the call must be one of the runtime's. What is signed is encoded from these fields like every
-// extrinsic here, so it is the payload byte for byte. An extension that the payload has no field for is left empty.
+// Reads a payload that a dapp made for its signer (SignerPayloadJSON of @polkadot/api). Each field must be what the
+// network and its present runtime make of it. The extrinsic is encoded from these fields, so what is signed is the
+// payload byte for byte. An extension without a field in the payload is left empty.
 //
-// The metadata must be trusted as for every extrinsic (trust.ts). The dapp chose whether the signature covers the hash of the
-// metadata: mode 1 must cover the hash of the metadata that is used here, and mode 0 needs the operator's pin.
+// The metadata must be trusted as for every extrinsic (trust.ts). The dapp chose whether the signature covers the hash
+// of the metadata: mode 1 must cover the hash of the metadata that is used here, and mode 0 needs the operator's pin.
 
+import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../../platform/errors.ts'
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
 import type { Hex, SignerPayload, SignerPayloads, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { accountAddress } from './address.ts'
 import { type FinalState, hashQuestion } from './blocks.ts'
-import { treeOf } from './decode.ts'
+import { treeOf } from './codec.ts'
 import { chosenEra } from './eras.ts'
 import { eraBytes } from './extrinsic.ts'
-import { namingOf } from './fee-assets.ts'
+import { readNaming } from './fee-assets.ts'
 import type { SubstrateNode } from './node.ts'
-import { requireForm, unsignedOf } from './prepare.ts'
+import { buildUnsigned, requireForm } from './prepare.ts'
 import { feeQuestion, harmlessCall, unlessUndecodable } from './query-fee.ts'
-import { fromHex, littleEndian, toHex } from './scale.ts'
-import { extensionNamesOf, feeAssetTypeOf } from './signed-extensions.ts'
+import { fromHex, littleEndian, toHex, U32_END, U128_END } from './scale.ts'
+import { extensionNamesOf, findFeeAssetType } from './signed-extensions.ts'
 import { valueAs } from './values.ts'
 
 const IMMORTAL: Hex = '0x00'
 const ERA_BYTES = 2
-const U32_END = 2n ** 32n
-const U128_END = 2n ** 128n
 
 type Read = FinalState & { readonly payload: SignerPayload; readonly from: string }
 
 const refused = (field: keyof SignerPayload, rest: string): AppError =>
   new AppError('invalid_input', `Field "payload.${field}" ${rest}`)
 
-/** Fields with only one right value, and quantities that do not fit their types. */
 const requireFixed = (row: SubstrateNetworkRow, { payload, runtime, from }: Read): void => {
   const { network, genesisHash } = row
   const { specName, specVersion, transactionVersion, metadata } = runtime
@@ -50,10 +48,7 @@ const requireFixed = (row: SubstrateNetworkRow, { payload, runtime, from }: Read
     )
   }
   const names = extensionNamesOf(metadata)
-  if (
-    names.length !== payload.signedExtensions.length ||
-    names.some((name, at) => name !== payload.signedExtensions[at])
-  ) {
+  if (!isDeepStrictEqual(names, payload.signedExtensions)) {
     throw refused('signedExtensions', `must be those of the runtime in their order: ${names.join(', ')}.`)
   }
   if (payload.nonce >= U32_END) throw refused('nonce', 'must be below 2^32.')
@@ -63,7 +58,7 @@ const requireFixed = (row: SubstrateNetworkRow, { payload, runtime, from }: Read
 type Lifetime = Pick<SubstrateUnsigned, 'era' | 'validUntilBlock'>
 
 /** The era in its bytes. Only the node can say whether its first block is the one that the payload names. */
-const lifetimeOf = ({ payload, runtime }: Read, { genesisHash }: SubstrateNetworkRow): Lifetime => {
+const parseLifetime = ({ payload, runtime }: Read, { genesisHash }: SubstrateNetworkRow): Lifetime => {
   const { era: encoded, blockHash, blockNumber } = payload
   if (encoded === IMMORTAL) {
     if (blockHash === genesisHash) return { era: null, validUntilBlock: null }
@@ -82,13 +77,13 @@ const lifetimeOf = ({ payload, runtime }: Read, { genesisHash }: SubstrateNetwor
 }
 
 /** The asset of the fee in SCALE, without the Option in which the payload has it. */
-const feeAssetOf = (row: SubstrateNetworkRow, { payload, runtime }: Read): Hex | null => {
+const readFeeAsset = (row: SubstrateNetworkRow, { payload, runtime }: Read): Hex | null => {
   const { assetId } = payload
   if (assetId === null || assetId === '0x00') return null
-  if (feeAssetTypeOf(runtime.registry, runtime.metadata) === null) {
+  if (findFeeAssetType(runtime.registry, runtime.metadata) === null) {
     throw refused('assetId', `must be null on ${row.network}: its runtime takes fees only in the coin.`)
   }
-  const { kind, type } = namingOf(runtime, row)
+  const { kind, type } = readNaming(runtime, row)
   const asset: Hex = `0x${assetId.slice(4)}`
   const isSome = assetId.startsWith('0x01') && kind !== 'other'
   if (isSome && valueAs(runtime, type, asset) !== null) return asset
@@ -117,13 +112,16 @@ const requireBirth = (
 }
 
 /** The hash of the metadata that the payload covers; null in mode 0. @throws metadata_untrusted */
-const metadataHashOf = async (node: SubstrateNode, { head, runtime, payload, from }: Read): Promise<Hex | null> => {
+const requireMetadataHash = async (
+  node: SubstrateNode,
+  { head, runtime, payload, from }: Read,
+): Promise<Hex | null> => {
   const { mode, metadataHash } = payload
   if (mode === 0 && metadataHash !== null) throw refused('metadataHash', 'must be null if "payload.mode" is 0.')
   if (mode === 0 && node.trust.isPinned(runtime)) return null
-  // The question whether the runtime has the hash is asked with an extrinsic of ours: one of a dapp could falsify the answer.
+  // An extrinsic made here asks whether the runtime has the hash: the dapp's could falsify the answer.
   const intent = { to: null, value: 0n, input: harmlessCall(runtime) } as const
-  const draft = unsignedOf(node, { head, runtime, intent, from, nonce: 0, eraBlocks: node.row.era.least })
+  const draft = buildUnsigned(node, { head, runtime, intent, from, nonce: 0, eraBlocks: node.row.era.least })
   const expected = await node.trust.metadataHash({ runtime, draft, blockHash: head.hash })
   if (mode === 0) {
     const sentence = `Field "payload.mode" must be 1, with the hash of the metadata in "payload.metadataHash", as the metadata of runtime ${runtime.specName} ${runtime.specVersion} is not pinned.`
@@ -141,25 +139,15 @@ const read = async (node: SubstrateNode, reading: Read): Promise<SubstrateUnsign
   const { row } = node
   requireForm(runtime, row)
   requireFixed(row, reading)
-  const lifetime = lifetimeOf(reading, row)
+  const lifetime = parseLifetime(reading, row)
   const { method: call, blockHash } = payload
   if (treeOf(runtime, call) === null) throw refused('method', "must be a SCALE-encoded call of the network's runtime.")
+  const intent = { to: null, value: 0n, input: call, maxPriorityFeePerGas: payload.tip } as const
+  const nonce = Number(payload.nonce)
   const unsigned: SubstrateUnsigned = {
-    family: 'substrate',
-    from,
-    to: null,
-    value: 0n,
-    input: call,
-    gasLimit: 0n,
-    call,
-    nonce: Number(payload.nonce),
-    tip: payload.tip,
-    feeAsset: feeAssetOf(row, reading),
-    form: runtime.form,
-    metadataHash: await metadataHashOf(node, reading),
-    specVersion: runtime.specVersion,
-    transactionVersion: runtime.transactionVersion,
-    genesisHash: row.genesisHash,
+    ...buildUnsigned(node, { head, runtime, intent, from, nonce, eraBlocks: row.era.least }),
+    feeAsset: readFeeAsset(row, reading),
+    metadataHash: await requireMetadataHash(node, reading),
     ...lifetime,
     blockHash,
   }
@@ -174,7 +162,7 @@ const read = async (node: SubstrateNode, reading: Read): Promise<SubstrateUnsign
 
 export const createSignerPayloads = (input: {
   readonly node: SubstrateNode
-  readonly ours: (unsigned: Unsigned) => SubstrateUnsigned
+  readonly requireSubstrate: (unsigned: Unsigned) => SubstrateUnsigned
   readonly recentState: () => Promise<FinalState>
 }): SignerPayloads => ({
   read: async ({ payload, from }) => {
@@ -186,5 +174,5 @@ export const createSignerPayloads = (input: {
     return { unsigned, intent: { to: null, value: 0n, input: call, nonce, ...chosen, madeBy } }
   },
   signature: (unsigned, signature) =>
-    toHex(Buffer.concat([fromHex(input.ours(unsigned).form.signaturePrefix), signature])),
+    toHex(Buffer.concat([fromHex(input.requireSubstrate(unsigned).form.signaturePrefix), signature])),
 })

@@ -1,10 +1,10 @@
-// Computes what a call takes from its signer besides the fee: transfers, stakes, deposits, and the gas of messages. There are
-// two amounts: what the signer must have for the call to succeed, and the most that the call may take. Metadata does not say
-// what a call takes, so this file lists well-known calls. For every other call the most is not known (null).
+// Computes what a call takes from its signer besides the fee: what the signer must have for the call to succeed, and
+// the most that the call may take. Metadata does not say it, so this file lists well-known calls. For every other call
+// the most is not known (null).
 
 import type { Hex } from '../chain.ts'
 import { existentialDeposit } from './account.ts'
-import { type CallTree, treeOf } from './decode.ts'
+import { type CallTree, treeOf } from './codec.ts'
 import { constantOf, type Runtime } from './runtime.ts'
 import { littleEndian } from './scale.ts'
 import { fieldOf, integerIn, itemsOf, type Value } from './values.ts'
@@ -47,13 +47,12 @@ const nothing: Count = () => NOTHING
 const takingNothing = (...calls: readonly string[]): Readonly<Record<string, Count>> =>
   Object.fromEntries(calls.map((name) => [name, nothing]))
 
-/** The amount in a field. */
 const field =
   (name: string): Count =>
   ({ call }) =>
     exactly(integerIn(call, name))
 
-/** A sum of the pallet's constants, each times a count; not known if one is missing. `a|b` is a constant with two names. */
+/** The sum of constants of the pallet, each times a count; not known if one is missing. `a|b`: two names of one. */
 const depositOf =
   (timesByName: Readonly<Record<string, (call: CallTree) => bigint>>): Count =>
   ({ runtime, call, pallet }) => {
@@ -84,22 +83,13 @@ const message = ({ runtime, call }: Counting): Spending =>
   exactly(integerIn(call, 'value') + integerIn(call, 'gas_limit') * planckPerGas(runtime))
 const program: Count = (counting) => both(message(counting), exactly(existentialDeposit(counting.runtime)))
 
-/** The inner call that a voucher pays for. */
 const prepaidIn = (call: CallTree): Value => {
   const inner = fieldOf(call, 'call')
-  return inner.kind === 'variant' ? inner.of : { kind: 'nothing' }
+  return inner.kind === 'variant' ? inner.content : { kind: 'nothing' }
 }
-
-/** The voucher pays for the gas, and the signer pays the value of the message. */
-const prepaid: Count = ({ call }) => exactly(integerIn(prepaidIn(call), 'value'))
 
 const multisig: Count = atMost(depositOf({ depositBase: once, depositFactor: (call) => integerIn(call, 'threshold') }))
 
-const subAccounts: Count = atMost(
-  depositOf({ subAccountDeposit: (call) => BigInt(itemsOf(fieldOf(call, 'subs')).length) }),
-)
-
-/** The calls in the fields of a call, and in its lists. */
 const innerCalls = ({ fields }: CallTree): readonly CallTree[] =>
   fields
     .flatMap(({ value }) => (value.kind === 'list' ? value.items : [value]))
@@ -108,11 +98,12 @@ const innerCalls = ({ fields }: CallTree): readonly CallTree[] =>
 const inside: Count = ({ runtime, call }) =>
   innerCalls(call).reduce((sum, inner) => both(sum, spentByOne(runtime, inner)), NOTHING)
 
-const mintPrice = ({ call }: Counting): Spending => exactly(integerIn(fieldOf(call, 'witness_data'), 'mint_price'))
-
 const NFTS: Readonly<Record<string, Count>> = {
   create: deposit('collectionDeposit|classDeposit'),
-  mint: (counting) => both(deposit('itemDeposit|instanceDeposit')(counting), mintPrice(counting)),
+  mint: (counting) => {
+    const price = integerIn(fieldOf(counting.call, 'witness_data'), 'mint_price')
+    return both(deposit('itemDeposit|instanceDeposit')(counting), exactly(price))
+  },
   set_metadata: perByte('metadataDepositBase', 'depositPerByte', 'data'),
   set_collection_metadata: perByte('metadataDepositBase', 'depositPerByte', 'data'),
   set_class_metadata: perByte('metadataDepositBase', 'depositPerByte', 'data'),
@@ -149,7 +140,8 @@ const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
   gear_voucher: {
     issue: field('balance'),
     update: field('balance_top_up'),
-    call: prepaid,
+    // The voucher pays for the gas, and the signer pays the value of the message.
+    call: ({ call }) => exactly(integerIn(prepaidIn(call), 'value')),
     ...takingNothing('revoke', 'decline'),
   },
   staking: {
@@ -178,7 +170,7 @@ const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
   },
   utility: { batch: inside, batch_all: inside, force_batch: inside, if_else: inside, as_derivative: nothing },
   identity: {
-    set_subs: subAccounts,
+    set_subs: atMost(depositOf({ subAccountDeposit: (call) => BigInt(itemsOf(fieldOf(call, 'subs')).length) })),
     add_sub: atMost(deposit('subAccountDeposit')),
     request_judgement: field('max_fee'),
     clear_identity: nothing,
@@ -207,7 +199,7 @@ const gasIn = (runtime: Runtime, call: CallTree): bigint => {
   return innerCalls(call).reduce((sum, inner) => sum + gasIn(runtime, inner), own)
 }
 
-/** The price of the gas of all messages in a call and its inner calls, in planck, whoever pays it. Pure. */
+/** The price of the gas of all messages in a call and its inner calls, in planck, also of what a voucher pays. Pure. */
 export const gasPaidBy = (runtime: Runtime, call: Hex): bigint => {
   const tree = treeOf(runtime, call)
   return tree === null ? 0n : gasIn(runtime, tree)
@@ -220,7 +212,6 @@ export const gasOnVoucher = (runtime: Runtime, call: Hex): bigint => {
   return integerIn(prepaidIn(tree), 'gas_limit') * planckPerGas(runtime)
 }
 
-/** What a call takes from its signer, with all calls in a batch. Pure. */
 export const spentBy = (runtime: Runtime, call: Hex): Spending => {
   const tree = treeOf(runtime, call)
   return tree === null ? NOT_KNOWN : spentByOne(runtime, tree)

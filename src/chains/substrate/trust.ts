@@ -1,19 +1,21 @@
-// Decides which metadata we may sign with. Metadata maps bytes to calls, so with false metadata a node could make us sign a
-// transfer as another call. No node is trusted with this, and neither are several that agree: we do not know whose they are. One
-// of these is needed:
+// Decides which metadata we may sign with. Metadata maps bytes to calls, so with false metadata a node could make us
+// sign a transfer as another call. No node is trusted with this, and neither are several that agree: we do not know
+// whose they are. One of these is needed:
 //
-// 1. The signature covers the metadata hash (RFC 78, CheckMetadataHash in mode 1). The runtime checks the signature with its own
-//    hash, so no block accepts an extrinsic that was made with other metadata. This needs no trust in any node, because
-//    - the signed payload ends in spec version, transaction version, genesis hash, hash of the era's first block, 1, and the
-//      metadata hash (`BOUND`). A runtime without the extension, or in mode 0, would expect a block hash in its place;
-//    - the hash covers the types of all calls, addresses, signatures and extensions. The list of pallets must agree with them
-//      (runtime.ts), and each call made here is decoded again by those types (encode-call.ts).
+// 1. The signature covers the metadata hash (RFC 78, CheckMetadataHash in mode 1). The runtime checks the signature
+//    with its own hash, so no block accepts an extrinsic that was made with other metadata. This needs no trust in any
+//    node, because
+//    - the signed payload ends in spec version, transaction version, genesis hash, hash of the era's first block, 1,
+//      and the metadata hash (`BOUND`). A runtime without the extension, or in mode 0, would expect a block hash there;
+//    - the hash covers the types of all calls, addresses, signatures and extensions. The list of pallets must agree
+//      with them (runtime.ts), and each call made here is decoded again by those types (codec.ts).
 // 2. The operator pinned the BLAKE2b-256 of this version's metadata in the configuration.
 //
-// 1 is used wherever the runtime supports it. A runtime may have the extension but be built without its hash. It then accepts
-// only mode 0, and answers CannotLookup in mode 1. We do not switch to mode 0 on the word of a node: that needs 2 as well, and
-// without it nothing is signed. So a node that lies about this can only stop us from signing.
+// 1 is used wherever the runtime supports it. A runtime may have the extension but be built without its hash. It then
+// accepts only mode 0, and answers CannotLookup in mode 1. We do not switch to mode 0 on the word of a node: that needs
+// 2 as well, and without it nothing is signed. So a node that lies about this can only stop us from signing.
 
+import { isDeepStrictEqual } from 'node:util'
 import { merkleizeMetadata } from '@polkadot-api/merkleize-metadata'
 import { AppError } from '../../platform/errors.ts'
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
@@ -36,21 +38,17 @@ const HASHED_METADATA_VERSION_MIN = 15
 const REFUSED_MS = 5_000
 
 /**
- * The metadata hash of RFC 78, from the metadata and from our data of the coin. It takes the runtime's version, name and SS58
- * prefix from the metadata: if they are false, the hash does not match the runtime's.
- * @throws Error for metadata that is older than version 15 or inconsistent. Pure.
+ * RFC 78, from the metadata and the coin of the network. If the version, name or SS58 prefix in the metadata are false,
+ * the hash does not match the runtime's. @throws Error for metadata that is older than version 15 or inconsistent.
+ * Pure.
  */
 export const metadataHashOf = (
   { bytes: metadata }: Pick<Runtime, 'bytes'>,
   { coin, hashedSymbol }: Pick<SubstrateNetworkRow, 'coin' | 'hashedSymbol'>,
 ): Hex => toHex(merkleizeMetadata(metadata, { decimals: coin.decimals, tokenSymbol: hashedSymbol }).digest())
 
-/** Whether signatures can cover the metadata hash. Pure. */
 export const coversMetadata = ({ form, metadata }: Pick<Runtime, 'form' | 'metadata'>): boolean =>
   form.extra.includes('metadata_mode') && metadata.version >= HASHED_METADATA_VERSION_MIN
-
-const isBound = ({ form: { implicit } }: Runtime): boolean =>
-  implicit.length === BOUND.length && BOUND.every((part, index) => implicit[index] === part)
 
 /** TransactionSource::External of sp_runtime. */
 const EXTERNAL = '02'
@@ -59,8 +57,8 @@ const CANNOT_LOOK_UP = '0x010100'
 const ANY_HASH: Hex = `0x${'00'.repeat(32)}`
 
 /**
- * Asks whether the runtime was built without its metadata hash: validates an extrinsic in mode 1 with a false signature. A
- * runtime with a hash refuses the signature; one without answers CannotLookup.
+ * Whether the runtime was built without its metadata hash: it validates an extrinsic in mode 1 with a false signature.
+ * A runtime with a hash refuses the signature; one without answers CannotLookup.
  */
 const lacksHashQuestion = ({ runtime, draft, blockHash }: HashInput): Question<boolean> => {
   const { raw } = assemble({ ...draft, call: harmlessCall(runtime), metadataHash: ANY_HASH }, NO_SIGNATURE)
@@ -70,15 +68,6 @@ const lacksHashQuestion = ({ runtime, draft, blockHash }: HashInput): Question<b
     ['TaggedTransactionQueue_validate_transaction', input, blockHash],
     (answer) => bytes(answer) === CANNOT_LOOK_UP,
   )
-}
-
-/** The node, and the operator's pins, which can confirm its metadata. */
-type TrustInput = {
-  readonly row: SubstrateNetworkRow
-  readonly rpc: Rpc
-  readonly pins: MetadataPins
-  /** A monotonic clock, in milliseconds. */
-  readonly nowMs?: () => number
 }
 
 /** `draft` is any extrinsic of the runtime, complete except for its signature. */
@@ -96,7 +85,13 @@ export type Trust = {
 
 type Decision = { readonly hash: Promise<Hex | null>; againAtMs: number }
 
-export const createTrust = (input: TrustInput): Trust => {
+/** @param input.nowMs a monotonic clock, in milliseconds. */
+export const createTrust = (input: {
+  readonly row: SubstrateNetworkRow
+  readonly rpc: Rpc
+  readonly pins: MetadataPins
+  readonly nowMs?: () => number
+}): Trust => {
   const { row, rpc, pins, nowMs = () => performance.now() } = input
   const decided = new WeakMap<Runtime, Decision>()
 
@@ -106,14 +101,6 @@ export const createTrust = (input: TrustInput): Trust => {
       `Nothing is signed on ${row.network} with the metadata of runtime ${specName} ${specVersion}: ${why}.`,
       { cause },
     )
-
-  const hashed = (runtime: Runtime): Hex => {
-    try {
-      return metadataHashOf(runtime, row)
-    } catch (error) {
-      throw untrusted(runtime, 'its hash cannot be computed', error)
-    }
-  }
 
   const isPinned = ({ specVersion, bytesHash }: Runtime): boolean => pins.get(specVersion) === bytesHash
 
@@ -127,8 +114,14 @@ export const createTrust = (input: TrustInput): Trust => {
       requirePin(runtime, 'its signatures do not cover the metadata')
       return null
     }
-    const hash = hashed(runtime)
-    if (!isBound(runtime)) requirePin(runtime, 'its signatures cover more than is known here')
+    let hash: Hex
+    try {
+      hash = metadataHashOf(runtime, row)
+    } catch (error) {
+      throw untrusted(runtime, 'its hash cannot be computed', error)
+    }
+    if (!isDeepStrictEqual(runtime.form.implicit, BOUND))
+      requirePin(runtime, 'its signatures cover more than is known here')
     if (!(await rpc.ask(lacksHashQuestion(input)))) return hash
     requirePin(runtime, 'it was built without the hash that signatures would cover')
     return null

@@ -1,5 +1,5 @@
-// Decodes SCALE by the types in the metadata. The data is untrusted and calls may be nested, so depth and size are limited.
-// A value that is not in its canonical encoding (for example a length in more bytes than needed) is refused.
+// Decodes SCALE by the types in the metadata. The data is untrusted and calls may be nested, so depth and size are
+// limited. A value that is not in its canonical encoding (for example a length in more bytes than needed) is refused.
 
 import type { Hex } from '../chain.ts'
 import { encodeAddress } from './address.ts'
@@ -8,7 +8,7 @@ import { fromHex, littleEndian, toHex } from './scale.ts'
 
 /** The maximum nesting; a runtime accepts no deeper call (sp_api, MAX_EXTRINSIC_DEPTH). */
 const DEPTH_MAX = 256
-/** The maximum number of values. A list of values without bytes can have any length, so the size of the data is no limit. */
+/** The size of the data is no limit for the number of values: a list of values without bytes can have any length. */
 const VALUES_MAX = 50_000
 const ACCOUNT_BYTES = 32
 /** The SS58 prefix of a runtime that names none. */
@@ -25,7 +25,7 @@ export type Value =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'list'; readonly items: readonly Value[] }
   | { readonly kind: 'record'; readonly fields: readonly Field[] }
-  | { readonly kind: 'variant'; readonly name: string; readonly of: Value }
+  | { readonly kind: 'variant'; readonly name: string; readonly content: Value }
   /** `functionName`: `balances.transfer_keep_alive` */
   | { readonly kind: 'call'; readonly functionName: string; readonly fields: readonly Field[] }
 
@@ -93,10 +93,8 @@ const readPrimitive = (cursor: Cursor, name: string): Value => {
   }
 }
 
-/** A type in the metadata. */
 type Type = ReturnType<Runtime['registry']['lookup']['getSiType']>
 type TypeFields = Type['def']['asComposite']['fields']
-/** The index of a type in the metadata. */
 export type TypeId = Type['def']['asSequence']['type']
 
 const nameOf = (type: Type): string => type.path.at(-1)?.toString() ?? ''
@@ -139,12 +137,12 @@ const takeVariant = (cursor: Cursor, type: Type) => {
 
 const readVariant = (cursor: Cursor, type: Type, depth: number): Value => {
   const { name, fields } = takeVariant(cursor, type)
-  const of = readFields(cursor, fields, depth)
+  const content = readFields(cursor, fields, depth)
   const own = nameOf(type)
-  if (own === 'Option') return of
+  if (own === 'Option') return content
   // MultiAddress::Id is shown as its address; the other variants keep their names.
-  if (own === 'MultiAddress' && of.kind === 'account') return of
-  return { kind: 'variant', name: name.toString(), of }
+  if (own === 'MultiAddress' && content.kind === 'account') return content
+  return { kind: 'variant', name: name.toString(), content }
 }
 
 /** Converts `PolkadotXcm` to `polkadot_xcm`, the spelling in names of calls. */
@@ -207,7 +205,6 @@ const readValue = (cursor: Cursor, id: TypeId, depth: number): Value => {
   return readFields(cursor, def.asComposite.fields, deeper)
 }
 
-/** The metadata's type of all calls. Pure. */
 export const callType = ({ metadata }: Runtime): TypeId => metadata.asLatest.extrinsic.callType
 
 /** Decodes a value. null unless the data is exactly one value in canonical encoding, within the limits. Pure. */
@@ -230,23 +227,19 @@ export const fieldOf = (value: Value | null, name: string): Value => {
   return fields.find((each) => each.name === name)?.value ?? NOTHING
 }
 
-/** null if the value is not an integer. Pure. */
 export const integerOf = (value: Value | null | undefined): bigint | null =>
   value?.kind === 'integer' ? value.value : null
 
 /** An integer field; 0 if it is missing or not an integer. Pure. */
 export const integerIn = (value: Value | null, name: string): bigint => integerOf(fieldOf(value, name)) ?? 0n
 
-/** The items of a list; none if the value is not a list. Pure. */
 export const itemsOf = (value: Value | undefined): readonly Value[] => (value?.kind === 'list' ? value.items : [])
 
-/** null if the value is not an address. Pure. */
 export const addressIn = (value: Value | null, name: string): string | null => {
   const field = fieldOf(value, name)
   return field.kind === 'account' ? field.value : null
 }
 
-/** Whether a field is true. Pure. */
 export const isTrueIn = (value: Value | null, name: string): boolean => {
   const field = fieldOf(value, name)
   return field.kind === 'bool' && field.value === 'true'

@@ -8,8 +8,8 @@ import {
   transactionWithAttempts,
   type WithAttempts,
 } from '../../../db/queries/transactions.ts'
-import { finalNumberOf } from '../../blocks/fork.ts'
-import type { Round } from '../../blocks/round.ts'
+import { finalNumberOf } from '../../blocks/cursor.ts'
+import type { Round } from '../../blocks/follow.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { TrackingCtx } from '../ctx.ts'

@@ -6,7 +6,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FinalCandidate } from '../../../db/queries/mined.ts'
-import { finalNumberOf } from '../../blocks/fork.ts'
+import { finalNumberOf } from '../../blocks/cursor.ts'
 import type { Chain, HashStatus, Hex, Opinion } from '../../chains/chain.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 

@@ -17,18 +17,19 @@ import {
   type UnsettledRow,
 } from '../../../db/queries/mined.ts'
 import { hasUnfinished, longQuiet, noteAttemptError } from '../../../db/queries/transactions.ts'
-import { advance, move, rewind } from '../../blocks/cursor.ts'
-import type { StepResult } from '../../blocks/follow.ts'
 import {
+  advance,
   type Fork,
   finalNumberOf,
-  type Head,
   isNextGone,
   isReorganised,
+  move,
   nextIsGone,
+  rewind,
   type Step,
-} from '../../blocks/fork.ts'
-import type { BlockWithHashes, Chain, HashStatus, Hex } from '../../chains/chain.ts'
+} from '../../blocks/cursor.ts'
+import type { StepResult } from '../../blocks/follow.ts'
+import type { BlockWithHashes, Chain, HashStatus, Head, Hex } from '../../chains/chain.ts'
 import type { ContractWallet, ContractWallets } from '../../chains/contract-wallets.ts'
 import { isHex } from '../../chains/intent.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Hex, ReadCall } from '../../../src/chains/chain.ts'
-import { decodedCall, isExactCall, readTree, treeOf } from '../../../src/chains/substrate/decode.ts'
+import { readCall } from '../../../src/chains/substrate/calls.ts'
+import { decodedCall, isExactCall, readTree, treeOf } from '../../../src/chains/substrate/codec.ts'
 import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
-import { readCall } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { fieldOf, itemsOf } from '../../../src/chains/substrate/values.ts'

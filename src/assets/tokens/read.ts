@@ -5,20 +5,38 @@ import type { Reach } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import type { HasChains } from '../../chains/chains.ts'
 import { displayAmount } from '../../platform/amount.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { nativeToken, tokenDisplays, tokenOf } from '../../signing/token.ts'
+import type { Token } from '../../signing/token-schema.ts'
 import { ownWallet } from '../../signing/wallets/get.ts'
 import type { HasWallets } from '../../signing/wallets/ours.ts'
+import { requireTokens } from './asset.ts'
 import type { TokenBalance } from './schema.ts'
+
+/** One token, or the network's coin by its word. @throws not_found if there is no such token on the chain. */
+export const getToken = async (
+  ctx: HasDb & HasChains & HasIdentity,
+  input: Pick<Reach, 'projectId'> & { readonly network: Network; readonly token: string },
+): Promise<Token> => {
+  const { network, projectId } = input
+  const chain = ctx.chains.withNode(network)
+  if (input.token === chain.coin.word) return nativeToken(chain)
+  const address = requireTokens(chain).parseToken(input.token, 'token')
+  const [facts, displays] = await Promise.all([
+    chain.facts([address]),
+    tokenDisplays(ctx, { chain, addresses: [address], projectId }),
+  ])
+  const said = facts.get(address)
+  if (said?.standard !== 'erc20') throw new AppError('not_found', `${network} has no such token.`)
+  return tokenOf({ network, address, facts: said, display: displays.get(address) })
+}
 
 /** How many received tokens (the latest) and how many listed tokens are read. */
 const RECEIVED_MAX = 250
 const LISTED_MAX = 250
 
-/**
- * The balances of a project's wallet at one block: the coin, then received tokens (latest first), then listed tokens. Except
- * for the coin, only balances above zero are returned.
- */
+/** At one block: the coin, then received tokens (latest first) and listed tokens with a balance above zero. */
 export const tokenBalances = async (
   ctx: HasDb & HasChains & HasWallets & HasIdentity,
   input: Reach & { readonly network: Network; readonly walletAddress: string },
