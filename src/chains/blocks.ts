@@ -1,8 +1,29 @@
 // The chain's blocks, and the movements of assets in them.
 
-import type { BalanceCheck, BalanceScope } from './balance-check.ts'
 import type { Hex } from './intent.ts'
 import type { RecordedMovement } from './movements.ts'
+
+// The result of checking a block's movements against balances: see `Blocks.checkBalances`.
+
+/** A balance of the native coin (`contract` is null) or of a token whose change over one block was not as expected. */
+export type BalanceDifference = {
+  readonly address: string
+  readonly contract: string | null
+  /** The actual change of the balance, and the change that the indexed movements and fees explain. */
+  readonly changed: bigint
+  readonly expected: bigint
+}
+
+/** How many balances were checked in a block, and the differences found. */
+export type BalanceCheck = { readonly checked: number; readonly differences: readonly BalanceDifference[] }
+
+/** Which addresses and tokens a balance check covers. */
+export type BalanceScope = {
+  /** The watched ones of the addresses that a block touched. It may add some whose balance should not have changed. */
+  choose(touched: readonly string[]): Promise<ReadonlySet<string>>
+  /** The token contracts whose balances, as far as is known, change only by transfers. */
+  reliable(contracts: readonly string[]): ReadonlySet<string>
+}
 
 export type BlockRef = {
   readonly number: bigint
@@ -11,7 +32,7 @@ export type BlockRef = {
   readonly timestampMs: number
 }
 
-/** The newest block with its base fee in wei, and the newest final block. null if the node or network does not have it. */
+/** The newest block with its base fee in wei, and the newest final block. null for what the node or network lacks. */
 export type Head = {
   readonly latest: BlockRef
   readonly finalized: BlockRef | null
@@ -21,8 +42,8 @@ export type Head = {
 export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly Hex[] }
 
 /**
- * `from` and `to` in the chain's form of an address; `to` is null if it is unknown, or if the transaction creates a contract.
- * `callText` ends with the text that `Submission.callTextOf` gives for an equal transaction.
+ * `from` and `to` in the chain's form of an address; `to` is null if it is unknown, or if the transaction creates a
+ * contract. `callText` ends with the text that `Submission.callTextOf` gives for an equal transaction.
  */
 export type SentTransaction = Readonly<Record<'from' | 'callText', string>> & {
   readonly hash: Hex
@@ -42,8 +63,8 @@ export type History = 'kept' | 'pruned' | 'not_there'
 
 export type Blocks = {
   /**
-   * Numbers of blocks, the transaction's own included: before its outcome is reported, and before it is treated as final if
-   * the node does not report finality.
+   * Numbers of blocks, the transaction's own included: before its outcome is reported, and before it is treated as
+   * final if the node does not report finality.
    */
   readonly depth: { readonly confirmations: number; readonly final: number }
   /** For a wallet with a history: how many blocks below the indexer's cursor are read in full. */
@@ -54,7 +75,7 @@ export type Blocks = {
   head(): Promise<Head>
   /** A block with its transaction hashes; null if the node does not have it (yet). */
   block(number: bigint): Promise<BlockWithHashes | null>
-  /** At most `limit` blocks from a number on, each the child of the one before, in few round trips. It ends where one is missing. */
+  /** At most `limit` blocks from a number on, each the child of the one before. It ends where one is missing. */
   blocksFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithHashes[]>
   /** The same with who sent each transaction. Those that nobody signed are left out. */
   sendersFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithSenders[]>
@@ -64,9 +85,9 @@ export type Blocks = {
    */
   movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
   /**
-   * The movements in events that index the address, in a range with both ends included: only blocks with such events, oldest
-   * first. Movements of the native coin are included only if the chain emits events for them. null if the node's answers
-   * contradict each other. @throws RangeTooWide
+   * The movements in events that index the address, in a range with both ends included: only blocks with such events,
+   * oldest first. Movements of the native coin are included only if the chain emits events for them. null if the node's
+   * answers contradict each other. @throws RangeTooWide
    */
   eventMovements(input: {
     readonly address: string
@@ -82,7 +103,7 @@ export type Blocks = {
   history(number: bigint): Promise<History>
 }
 
-/** The blocks up to the first that is missing, or that is no child of the one before: the chain changed between two answers. */
+/** The blocks up to the first that is missing or has another parent: the chain changed between two answers. */
 export const chained = (blocks: readonly (BlockWithHashes | null)[]): readonly BlockWithHashes[] => {
   const found: BlockWithHashes[] = []
   for (const block of blocks) {

@@ -84,12 +84,12 @@ export type CallReader = {
   read(input: Hex): ReadCall | null
 }
 
-/** On EVM networks. The meaning of a call is decided once, when a rule names the function. Later reads use no node and no ABI. */
+/** On EVM networks. What a call means is decided once, when a rule names the function. Later reads need no ABI. */
 export type DeclaredCalls = {
   readonly by: 'declaration'
   /**
-   * Finds the one function that a bare name or a full signature means at a contract, or at any contract (`to` is null). `isKnown`:
-   * some ABI has it; if not, only the signature is known.
+   * Finds the one function that a bare name or a full signature means at a contract, or at any contract (`to` is null).
+   * `isKnown`: some ABI has it; if not, only the signature is known.
    * @throws invalid_input with the field, if no function is known or several are.
    */
   compile(named: {
@@ -105,8 +105,8 @@ export type DeclaredCalls = {
 type DescribedCalls = {
   readonly by: 'metadata'
   /**
-   * Decodes a runtime call, or a message to a program; null for a plain transfer, and if two decoders disagree. The function is the
-   * outermost call; inner calls are values.
+   * Decodes a runtime call, or a message to a program; null for a plain transfer, and if two decoders disagree. The
+   * function is the outermost call; inner calls are values.
    */
   read(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
 }

@@ -8,17 +8,15 @@ import type { Hex, Intent, RecordedIntent } from './intent.ts'
 export type ContractWallet = { readonly address: string; readonly owner: string }
 
 /**
- * The state of a contract wallet on its chain. `changed`: its owner's key no longer controls it alone; `how` is the end of
- * a sentence that says why.
+ * The state of a contract wallet on its chain. `changed`: its owner's key no longer controls it alone; `how` ends a
+ * sentence.
  */
 export type ContractWalletState =
   | { readonly kind: 'undeployed' }
   | { readonly kind: 'ready' }
   | { readonly kind: 'changed'; readonly how: string }
 
-/**
- * What a key must sign. `with` turns the signature (EVM: 65 bytes, r, s, recovery id; Substrate: 64 bytes) into the result.
- */
+/** What a key must sign. `with` takes the signature (EVM: 65 bytes, r, s, recovery id; Substrate: 64 bytes). */
 export type Signable<Result> = { readonly payload: Payload; readonly with: (signature: Uint8Array) => Result }
 
 /** `operation`: 0 calls `to`, 1 runs its code as the wallet's own. */
@@ -45,8 +43,8 @@ export type ContractWallets = {
    */
   execution(wallet: ContractWallet, intents: readonly Intent[]): Intent
   /**
-   * Deploys the wallet and makes it execute these intents in one transaction. The intents carry a separate signature, which
-   * anyone who sees it may use, once. `gas` is what the wallet's execution must have. Pure.
+   * Deploys the wallet and makes it execute these intents in one transaction. The intents carry a separate signature,
+   * which anyone who sees it may use, once. `gas` is what the wallet's execution must have. Pure.
    */
   deployAndExecute(
     wallet: ContractWallet,
@@ -54,11 +52,11 @@ export type ContractWallets = {
   ): Signable<Intent>
   /** The intents that `execution` encoded, without gas, fees and nonce; null for other call data. Pure. */
   executed(input: Hex): readonly Intent[] | null
-  /** The intents in any contract wallet's own transaction: a call, or several by MultiSendCallOnly; null for other code. Pure. */
+  /** The intents in a contract wallet's own transaction: a call, or several by MultiSendCallOnly; else null. Pure. */
   callsOf(operation: ContractOperation): readonly Intent[] | null
   /**
-   * Finds the first intent that the wallet cannot execute: its index, the reason, and whether the wallet lacks coins for it.
-   * null if all succeed, or if the node cannot tell.
+   * Finds the first intent that the wallet cannot execute: its index, the reason, and whether the wallet lacks coins
+   * for it. null if all succeed, or if the node cannot tell.
    */
   failingCall(input: {
     readonly address: string

@@ -12,7 +12,7 @@ export type AddressFacts = {
   readonly standard: AssetStandard
   readonly name: string
   readonly symbol: string
-  /** As the contract says, whatever its standard; null if it does not say. An amount without decimals is in base units. */
+  /** As the contract says, whatever its standard; null if it does not say: then an amount is in base units. */
   readonly decimals: number | null
 }
 
@@ -28,8 +28,8 @@ export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<str
 /** Storage that outlives a process; main/contexts.ts provides it. */
 export type ChainMemory = {
   /**
-   * The operator's functions or errors with one of these selectors, or the selector of an item with this name, in the order in
-   * which they were added. Not cached.
+   * The operator's functions or errors with one of these selectors, or the selector of an item with this name, in the
+   * order in which they were added. Not cached.
    */
   readAbiItems(input: {
     network: Network
@@ -37,14 +37,14 @@ export type ChainMemory = {
     selectors: readonly string[]
     name?: string
   }): Promise<readonly AddedAbiItem[]>
-  /** `isDoubtful`: the facts may have changed since they were read. `isOwn`: a process like this one wrote them as sure. */
+  /** `isDoubtful`: the facts may have changed since. `isOwn`: a process like this one wrote them as sure. */
   readFacts(
     asked: AskedAddresses,
   ): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean; readonly isOwn: boolean }>>
   writeFacts(input: { network: Network; sure: FactsByAddress; unsure: FactsByAddress }): Promise<void>
   /** Is called each time that nodes disagree. Nothing of what they say is stored. */
   noteDispute(disputed: DisputedFacts): void
-  /** Names and symbols of the collections that this service created, by address. They are public: any project may read them. */
+  /** Names and symbols of the collections that this service created, by address. Any project may read them. */
   readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
 }
 
@@ -56,8 +56,8 @@ export type Facts = {
   /** Facts for what is signed or agreed to. Memory is used only for facts that are its own. */
   sureFacts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
   /**
-   * The balances of an address at one block: the native coin, and the given tokens with a balance above zero. Tokens that
-   * fail or give an invalid answer are left out.
+   * The balances of an address at one block: the native coin, and the given tokens with a balance above zero. Tokens
+   * that fail or give an invalid answer are left out.
    */
   balances(input: { readonly address: string; readonly contracts: readonly string[] }): Promise<Balances>
 }

@@ -5,7 +5,7 @@ export type Hex = `0x${string}`
 /** Whether a stored text is 0x hex; null: its bytes are erased. */
 export const isHex = (text: string | null): text is Hex => text?.startsWith('0x') === true
 
-/** EIP-2930: addresses and storage slots that the transaction pays for in advance. Canonical addresses, slots of 32 bytes. */
+/** EIP-2930: what the transaction pays for in advance. Canonical addresses, storage slots of 32 bytes. */
 export type AccessList = readonly { readonly address: string; readonly storageKeys: readonly Hex[] }[]
 
 /** What a caller asks for: one call, transfer or contract creation. Absent fields are filled in from the chain. */
@@ -27,8 +27,8 @@ export type Intent = {
   /** Substrate only: the asset in which the fee is paid, named like a contract (`asset:1984`). */
   readonly feeAsset?: string
   /**
-   * Substrate only: the BLAKE2b-256 of the metadata with which `input` was encoded or evaluated. Under other metadata the
-   * same bytes may mean another call, so the intent is signed only while the runtime has this metadata.
+   * Substrate only: the BLAKE2b-256 of the metadata with which `input` was encoded or evaluated. Under other metadata
+   * the same bytes may mean another call, so the intent is signed only while the runtime has this metadata.
    */
   readonly madeBy?: Hex
 }
@@ -51,8 +51,8 @@ export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduc
 export const destinationsOf = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => to ?? [])
 
 /**
- * A complete transaction without its signature. A gas price is both its fee cap and its tip, as EIP-1559 treats transactions
- * of the types 0 and 1.
+ * A complete transaction without its signature. A gas price is both its fee cap and its tip, as EIP-1559 treats
+ * transactions of the types 0 and 1.
  */
 export type EvmUnsigned = Required<Omit<Intent, 'gasPrice' | 'accessList' | 'era' | 'feeAsset' | 'madeBy'>> & {
   readonly family: 'evm'
@@ -64,8 +64,8 @@ export type EvmUnsigned = Required<Omit<Intent, 'gasPrice' | 'accessList' | 'era
 }
 
 /**
- * A complete extrinsic without its signature. What is made here is mortal: it cannot be included after `validUntilBlock`. The gas
- * limit is 0 if the intent has none.
+ * A complete extrinsic without its signature. What is made here is mortal: it cannot be included after
+ * `validUntilBlock`. The gas limit is 0 if the intent has none.
  */
 export type SubstrateUnsigned = Required<Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit' | 'nonce'>> & {
   readonly family: 'substrate'
@@ -81,7 +81,7 @@ export type SubstrateUnsigned = Required<Pick<Intent, 'to' | 'value' | 'input' |
   readonly specVersion: number
   readonly transactionVersion: number
   readonly genesisHash: Hex
-  /** The era: `period` blocks, starting at block `current`, which has the hash `blockHash`. null: immortal, from the genesis block. */
+  /** `period` blocks from block `current`, which has the hash `blockHash`. null: immortal, from the genesis block. */
   readonly era: { readonly current: number; readonly period: number } | null
   readonly blockHash: Hex
   /** null if it is immortal. */

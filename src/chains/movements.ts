@@ -17,8 +17,8 @@ export type Movement = {
 }
 
 /**
- * Corrects a movement by the known standard of its contract. A transfer event does not say its standard: a token id that is
- * not indexed looks like an amount, and an indexed amount looks like a token id. Pure.
+ * Corrects a movement by the known standard of its contract. A transfer event does not say its standard: a token id
+ * that is not indexed looks like an amount, and an indexed amount looks like a token id. Pure.
  */
 export const asStandard = <M extends Movement>(movement: M, standard: AssetStandard | undefined): M => {
   if (movement.standard === 'erc20' && standard === 'erc721') {
@@ -35,8 +35,8 @@ export type RecordedMovement = Movement & {
   /** Who sent the transaction; null if the chain did it by itself, or the node does not say it. */
   readonly initiatedBy: string | null
   /**
-   * With `itemIndex` a unique position in the transaction, the same at each reading: the index of the log in the block, and
-   * of the item in a batch. `logIndex` -1 is the value of the transaction itself.
+   * With `itemIndex` a unique position in the transaction, the same at each reading: the index of the log in the block,
+   * and of the item in a batch. `logIndex` -1 is the value of the transaction itself.
    */
   readonly logIndex: number
   readonly itemIndex: number

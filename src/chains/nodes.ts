@@ -7,9 +7,9 @@ import type { NextBlockInput } from './node/new-heads.ts'
 import type { Submission } from './submission.ts'
 
 /**
- * How a node of a network is. `behind`: too far behind the best one. `stalled`: its newest block is too old, and no other node has a
- * newer one. `slow`: a question waits longer than usual. `failing`: it failed several times in a row. `resting`: it asked for a
- * pause. `down`: it does not answer.
+ * How a node of a network is. `behind`: too far behind the best one. `stalled`: its newest block is too old, and no
+ * other node has a newer one. `slow`: a question waits longer than usual. `failing`: it failed several times in a row.
+ * `resting`: it asked for a pause. `down`: it does not answer.
  */
 export const NODE_STATES = ['up', 'behind', 'stalled', 'slow', 'failing', 'wrong_chain', 'resting', 'down'] as const
 export type NodeState = (typeof NODE_STATES)[number]
@@ -53,8 +53,10 @@ export type Nodes = {
   /** Whether one of the nodes says that it belongs to this chain. */
   isRightNode(): Promise<boolean>
   /**
-   * Checks that the node is of the right chain. Call it before signing something for which no other request goes to the node.
-   * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or wrong_chain.
+   * Checks that the node is of the right chain. Call it before signing something for which no other request goes to the
+   * node.
+   * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or
+   * wrong_chain.
    */
   confirmNode(): Promise<void> | null
   /** Waits until a node with a WebSocket URL announces a new block, or until the time is over. */
@@ -68,8 +70,8 @@ export type Nodes = {
   /** Asks each node for what it cannot be used, by its name; null if it does not answer. */
   missingUses(): Promise<readonly { readonly name: string; readonly missing: readonly NodeUse[] | null }[]>
   /**
-   * With several nodes: what each one says that is up and right, the best one first. One that is behind is among them while it
-   * still finds new blocks. With a single node there is no second opinion, and this is empty.
+   * With several nodes: what each one says that is up and right, the best one first. One that is behind is among them
+   * while it still finds new blocks. With a single node there is no second opinion, and this is empty.
    */
   opinions(): readonly Opinion[]
 }

@@ -1,5 +1,5 @@
-// All refusals of what a network does not offer are made here. What a network never has is a part of its type that is null.
-// What only its node knows (the pallets of a runtime, contracts on the chain) is refused after a call to the node.
+// All refusals of what a network does not offer are made here. What a network never has is a part of its type that is
+// null. What only its node knows (a runtime's pallets, the chain's contracts) is refused after asking it.
 
 import { AppError } from '../platform/errors.ts'
 

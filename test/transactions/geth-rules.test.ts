@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import type { EvmUnsigned } from '../../src/chains/chain.ts'
-import { classifyRefusal } from '../../src/chains/evm/broadcast.ts'
+import { classifyRefusal } from '../../src/chains/evm/delivery.ts'
 import { ladderOf } from '../../src/chains/evm/ladder.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type GethRules, startGethRules, type Verdict } from '../support/geth-rules.ts'

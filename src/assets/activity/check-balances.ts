@@ -7,7 +7,7 @@
 import type { HasDb } from '../../../db/client.ts'
 import { watchedAddresses, watchedAddressesFrom } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
-import type { BalanceCheck } from '../../chains/balance-check.ts'
+import type { BalanceCheck } from '../../chains/blocks.ts'
 import type { BlockMovements, Chain } from '../../chains/chain.ts'
 import type { HasConfig } from '../../platform/config.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'

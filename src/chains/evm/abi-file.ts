@@ -1,10 +1,10 @@
 // Parses a JSON ABI from a file: the array itself, or a compiler's artifact with the array in `abi` (Hardhat, Foundry,
-// Truffle). The file is untrusted: anything that could not be decoded or shown later is refused, with the place in the error.
+// Truffle). The file is untrusted: anything that could not be decoded or shown later is refused, with its place.
 
 import { AppError } from '../../platform/errors.ts'
 import type { AbiFiles, AbiInput, DeclaredAbiItem } from '../chain.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
-import { layoutOf, selectorOf, signatureOf } from './abi-types.ts'
+import { parseLayout, selectorOf, signatureOf } from './abi-types.ts'
 
 /** Artifacts contain byte code and syntax trees beside the ABI; the largest have a few megabytes. */
 export const ABI_FILE_BYTES_MAX = 16_777_216
@@ -17,7 +17,6 @@ const NAME_LENGTH_MAX = 128
 /** Solidity's identifiers, which include Vyper's. */
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/
 const ARRAYS = /(\[\d*\])*$/
-/** The other item types of an ABI. */
 const OTHER_TYPES = ['constructor', 'event', 'fallback', 'receive']
 
 const refused = (sentence: string): AppError => new AppError('invalid_input', sentence)
@@ -47,7 +46,7 @@ const inputIn = (value: unknown, at: string, { counter, depth }: Bounds): AbiInp
   const input: AbiInput = type.startsWith('tuple')
     ? { name, type, components: inputsIn(value.components, at, { counter, depth: depth + 1 }) }
     : { name, type }
-  if (dimensions - 1 > DEPTH_MAX || layoutOf(input) === null) {
+  if (dimensions - 1 > DEPTH_MAX || parseLayout(input) === null) {
     throw refused(
       `The ABI's ${at} has the type ${JSON.stringify(type.slice(0, 64))}; right are the types of the ABI, like uint256 or address[].`,
     )

@@ -1,5 +1,5 @@
-// Parses the type names of the contract ABI (Solidity documentation, "Contract ABI Specification") into layouts: how many
-// bytes a value takes in the head of a sequence, and whether its content is in the tail.
+// Parses the type names of the contract ABI (Solidity documentation, "Contract ABI Specification") into layouts: how
+// many bytes a value takes in the head of a sequence, and whether its content is in the tail.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { AbiInput, Hex } from '../chain.ts'
@@ -7,30 +7,13 @@ import type { AbiInput, Hex } from '../chain.ts'
 /** A value of exactly one word, by the kind of its content. */
 type WordKind = 'address' | 'bool' | 'uint' | 'int' | 'bytes'
 
-export type Layout =
-  | {
-      readonly kind: 'word'
-      readonly word: WordKind
-      readonly size: number
-      readonly headBytes: 32
-      readonly dynamic: false
-    }
-  | { readonly kind: 'bytes'; readonly text: boolean; readonly headBytes: 32; readonly dynamic: true }
-  | {
-      readonly kind: 'array'
-      readonly item: Layout
-      /** null if the length is in the data. */
-      readonly length: number | null
-      readonly headBytes: number
-      readonly dynamic: boolean
-    }
-  | {
-      readonly kind: 'tuple'
-      readonly names: readonly string[]
-      readonly items: readonly Layout[]
-      readonly headBytes: number
-      readonly dynamic: boolean
-    }
+export type Layout = { readonly headBytes: number; readonly dynamic: boolean } & (
+  | { readonly kind: 'word'; readonly word: WordKind; readonly size: number }
+  | { readonly kind: 'bytes'; readonly text: boolean }
+  /** `length`: null if it is in the data. */
+  | { readonly kind: 'array'; readonly item: Layout; readonly length: number | null }
+  | { readonly kind: 'tuple'; readonly names: readonly string[]; readonly items: readonly Layout[] }
+)
 
 const ARRAY = /^(.*)\[([1-9][0-9]{0,8})?\]$/
 const INTEGER = /^(u?int)([1-9][0-9]{0,2})?$/
@@ -58,19 +41,19 @@ const wordLayout = (type: string): Layout | null => {
   return size >= 1 && size <= 32 ? word('bytes', size) : null
 }
 
-const arrayOf = (item: Layout, length: number | null): Layout => {
+const arrayLayout = (item: Layout, length: number | null): Layout => {
   const dynamic = length === null || item.dynamic
   return { kind: 'array', item, length, dynamic, headBytes: dynamic ? 32 : (length ?? 0) * item.headBytes }
 }
 
 /** null for a type that the ABI does not have. Pure. */
-export const layoutOf = (input: AbiInput): Layout | null => {
+export const parseLayout = (input: AbiInput): Layout | null => {
   const [, inner, length] = ARRAY.exec(input.type) ?? []
   if (inner !== undefined) {
-    const item = layoutOf({ ...input, type: inner })
-    return item === null ? null : arrayOf(item, length === undefined ? null : Number(length))
+    const item = parseLayout({ ...input, type: inner })
+    return item === null ? null : arrayLayout(item, length === undefined ? null : Number(length))
   }
-  if (input.type === 'tuple') return input.components?.length ? tupleOf(input.components) : null
+  if (input.type === 'tuple') return input.components?.length ? parseTuple(input.components) : null
   if (input.type === 'bytes' || input.type === 'string') {
     return { kind: 'bytes', text: input.type === 'string', headBytes: 32, dynamic: true }
   }
@@ -78,23 +61,23 @@ export const layoutOf = (input: AbiInput): Layout | null => {
 }
 
 /** The layout of parameters: a tuple that may be empty. Pure. */
-export const tupleOf = (inputs: readonly AbiInput[]): Extract<Layout, { kind: 'tuple' }> | null => {
+export const parseTuple = (inputs: readonly AbiInput[]): Extract<Layout, { kind: 'tuple' }> | null => {
   const items: Layout[] = []
   for (const input of inputs) {
-    const item = layoutOf(input)
+    const item = parseLayout(input)
     if (item === null) return null
     items.push(item)
   }
   const dynamic = items.some((item) => item.dynamic)
   const sizes = items.reduce((sum, item) => sum + item.headBytes, 0)
-  return { kind: 'tuple', names: namesOf(inputs), items, dynamic, headBytes: dynamic ? 32 : sizes }
+  return { kind: 'tuple', names: chooseNames(inputs), items, dynamic, headBytes: dynamic ? 32 : sizes }
 }
 
 /**
- * Parameter names without leading underscores. A parameter without a name, or with one that is taken, gets its index as a
- * name: identifiers in Solidity cannot begin with a digit. Pure.
+ * Parameter names without leading underscores. A parameter without a name, or with one that is taken, gets its index as
+ * a name: identifiers in Solidity cannot begin with a digit. Pure.
  */
-export const namesOf = (inputs: readonly AbiInput[]): readonly string[] => {
+export const chooseNames = (inputs: readonly AbiInput[]): readonly string[] => {
   const names = new Set<string>()
   for (const [index, { name }] of inputs.entries()) {
     const bare = name.replace(/^_+/, '')

@@ -1,9 +1,9 @@
-// Decodes ABI values into readable form. It accepts only the encoding that Solidity's abi.encode produces: tails in the order
-// of their heads, no gaps, zero padding, no bytes after the end. So the decoded values encode to the same bytes again, and
-// each byte is read only once: crafted offsets that share a tail cannot make decoding slow.
+// Decodes ABI values into readable form. It accepts only the encoding that Solidity's abi.encode produces: tails in the
+// order of their heads, no gaps, zero padding, no bytes after the end. So the decoded values encode to the same bytes
+// again, and each byte is read only once: crafted offsets that share a tail cannot make decoding slow.
 
 import type { AbiInput } from '../chain.ts'
-import { type Layout, tupleOf } from './abi-types.ts'
+import { type Layout, parseTuple } from './abi-types.ts'
 import { checksum } from './address.ts'
 
 const WORD_BYTES = 32
@@ -24,7 +24,7 @@ const slice = (data: Buffer, from: number, length: number): Buffer => {
   return data.subarray(from, from + length)
 }
 
-const hexOf = (bytes: Buffer): string => `0x${bytes.toString('hex')}`
+const toHex = (bytes: Buffer): string => `0x${bytes.toString('hex')}`
 
 const assertZero = (bytes: Buffer): void => {
   for (const byte of bytes) if (byte !== 0) throw new Misfit()
@@ -38,7 +38,7 @@ const sizeAt = (data: Buffer, at: number): number => {
 }
 
 const integerIn = (bytes: Buffer, { word, size }: Word): string => {
-  const unsigned = BigInt(hexOf(bytes))
+  const unsigned = BigInt(toHex(bytes))
   const bits = size * 8
   const value = word === 'int' ? BigInt.asIntN(bits, unsigned) : unsigned
   if (word === 'int' ? BigInt.asUintN(256, value) !== unsigned : BigInt.asUintN(bits, value) !== value)
@@ -51,10 +51,10 @@ const readWord = (data: Buffer, at: number, layout: Word): unknown => {
   if (layout.word === 'uint' || layout.word === 'int') return integerIn(bytes, layout)
   if (layout.word === 'bytes') {
     assertZero(bytes.subarray(layout.size))
-    return hexOf(bytes.subarray(0, layout.size))
+    return toHex(bytes.subarray(0, layout.size))
   }
   assertZero(bytes.subarray(0, WORD_BYTES - layout.size))
-  if (layout.word === 'address') return checksum(hexOf(bytes.subarray(12)))
+  if (layout.word === 'address') return checksum(toHex(bytes.subarray(12)))
   const last = bytes.readUInt8(31)
   if (last > 1) throw new Misfit()
   return last === 1
@@ -74,7 +74,7 @@ const readBytes = (data: Buffer, at: number, text: boolean): Read => {
   const padding = (WORD_BYTES - (length % WORD_BYTES)) % WORD_BYTES
   const end = at + WORD_BYTES + length
   assertZero(slice(data, end, padding))
-  return { value: text ? textIn(bytes) : hexOf(bytes), end: end + padding }
+  return { value: text ? textIn(bytes) : toHex(bytes), end: end + padding }
 }
 
 /** Reads a sequence of values: first all heads, then the tails of the dynamic ones. */
@@ -136,7 +136,7 @@ const readValue = (data: Buffer, at: number, layout: Layout): Read => {
  * @returns null where the data is not exactly the encoding of such values. Pure, in time linear in the data.
  */
 export const readArguments = (inputs: readonly AbiInput[], data: string): Readonly<Record<string, unknown>> | null => {
-  const layout = tupleOf(inputs)
+  const layout = parseTuple(inputs)
   if (layout === null) return null
   try {
     const buffer = Buffer.from(data, 'hex')

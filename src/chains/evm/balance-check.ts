@@ -1,13 +1,14 @@
-// Compares the movements of a block with the state before and after it. The change of a coin balance must be the movements,
-// the transaction costs of the sender and validator withdrawals; that of a token balance the movements and the wraps. The
-// touched addresses are read from the receipts, independently of the code that reads transfers. Coins are checked only in
-// traced blocks, because otherwise internal transfers are missing. The block's producer is left out, because it earns fees.
+// Compares the movements of a block with the state before and after it. The change of a coin balance must be the
+// movements, the transaction costs of the sender and validator withdrawals; that of a token balance the movements and
+// the wraps. The touched addresses are read from the receipts, independently of the code that reads transfers. Coins
+// are checked only in traced blocks, because others lack internal transfers. The block's producer, who earns fees, is
+// left out.
 //
 // State is read by block hash (EIP-1898), so that a reorganisation in between does not look like a difference.
 
 import { encodeFunctionData, parseAbi } from 'viem'
 import { GWEI } from '../../platform/networks/network.ts'
-import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
+import type { BalanceCheck, BalanceDifference, BalanceScope } from '../blocks.ts'
 import type { BlockMovements, Hex, Movement } from '../chain.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import {
@@ -23,12 +24,12 @@ import {
   toQuantity,
 } from '../node/wire.ts'
 import { checksum } from './address.ts'
+import { wordIn } from './call.ts'
 import { addressIn, movementOf, type Transfer } from './logs.ts'
 import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './node-errors.ts'
 import { parseLog as parseRawLog } from './simulate.ts'
-import { wrapOf } from './wrapped.ts'
+import { parseWrap } from './wrapped.ts'
 
-/** The most balances checked in one block. */
 const HOLDINGS_MAX = 100
 const READ_GAS_LIMIT = 1_000_000n
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
@@ -36,28 +37,19 @@ const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'
 /** `contract` is null for the native coin. */
 type Holding = { readonly address: string; readonly contract: string | null }
 
-type Mined = {
-  readonly blockHash: Hex
-  readonly from: Hex
-  /** The fees that its sender paid. */
-  readonly cost: bigint
-  readonly others: readonly Hex[]
-  readonly logs: readonly Log[]
-}
-
-/** `named`: the addresses in its topics. `wrap`: wrapping a coin changes a token balance without a standard Transfer event. */
+/** `named`: the addresses in its topics. `wrap`: wrapping a coin changes a token balance without a Transfer event. */
 type Log = { readonly contract: Hex; readonly named: readonly Hex[]; readonly wrap: Transfer | null }
 
 const parseLog = (value: unknown): Log => {
   const log = parseRawLog(value)
   const named = log.topics.flatMap((topic) => addressIn(topic.slice(2)) ?? [])
-  return { contract: log.address, named, wrap: wrapOf(log) }
+  return { contract: log.address, named, wrap: parseWrap(log) }
 }
 
 /**
- * What a receipt says that the sender paid. On a rollup a transaction also pays for layer 1 (`l1Fee`), and on an OP-stack chain its
- * operator (surcharge.ts), for the gas that was used. Some transactions carry blobs (EIP-4844). The receipts of op-geth and op-reth
- * have `daFootprintGasScalar` since Jovian; from then on `blobGasUsed` is a footprint, which costs nothing.
+ * What a receipt says that the sender paid. On a rollup a transaction also pays for layer 1 (`l1Fee`), and on an
+ * OP-stack chain its operator (surcharge.ts), for the gas that was used. Some transactions carry blobs (EIP-4844).
+ * OP-stack receipts have `daFootprintGasScalar` since Jovian; then `blobGasUsed` costs nothing.
  */
 const paidFor = (receipt: JsonRecord): bigint => {
   const amount = (name: string): bigint => nullable(quantity)(receipt[name] ?? null) ?? 0n
@@ -68,7 +60,7 @@ const paidFor = (receipt: JsonRecord): bigint => {
   return flat + scaled / 10n ** 6n + amount('blobGasUsed') * amount('blobGasPrice')
 }
 
-const parseMined = (value: unknown): Mined => {
+const parseMined = (value: unknown) => {
   const receipt = record(value)
   return {
     blockHash: hash(receipt.blockHash),
@@ -79,14 +71,8 @@ const parseMined = (value: unknown): Mined => {
   }
 }
 
-type Header = {
-  readonly hash: Hex
-  readonly producer: Hex
-  readonly withdrawals: readonly { readonly to: Hex; readonly amount: bigint }[]
-}
-
 /** Withdrawals are in gwei (EIP-4895). */
-const parseHeader = (value: unknown): Header => {
+const parseHeader = (value: unknown) => {
   const block = record(value)
   const withdrawals = listOf((each) => {
     const { address, amount } = record(each)
@@ -99,11 +85,14 @@ const parseHeader = (value: unknown): Header => {
   }
 }
 
-type Read = { readonly header: Header; readonly mined: readonly Mined[] }
+type Read = {
+  readonly header: ReturnType<typeof parseHeader>
+  readonly mined: readonly ReturnType<typeof parseMined>[]
+}
 
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
 
-const movedOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
+const sumMovements = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
   sum(
     movements
       .filter((each) => each.contract === contract && each.tokenId === null)
@@ -116,10 +105,7 @@ const holdingQuestion = ({ address, contract }: Holding, blockHash: Hex): Questi
   if (contract === null) return question('eth_getBalance', [hexText(address), at], quantity)
   const data = encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [hexText(address)] })
   const call = { to: hexText(contract), data, gas: toQuantity(READ_GAS_LIMIT) }
-  return question('eth_call', [call, at], (value) => {
-    const word = bytes(value)
-    return word.length === 66 ? BigInt(word) : null
-  })
+  return question('eth_call', [call, at], (value) => wordIn(bytes(value)))
 }
 
 /** Maps each touched address (canonical form) to the contracts that name it in a log. */
@@ -153,8 +139,8 @@ const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> 
     { size: 'bulk' },
   )
   if (!receipts.ok && isMethodMissing(receipts.error)) return null
-  const gone = [headerAnswer, receipts].some((answer) => !answer.ok && isBlockMissing(answer.error))
-  if (gone) return null
+  const isMissing = [headerAnswer, receipts].some((answer) => !answer.ok && isBlockMissing(answer.error))
+  if (isMissing) return null
   const [header, mined] = [rpc.need(headerAnswer), rpc.need(receipts)]
   if (header === null || mined === null || mined.some(({ blockHash }) => blockHash !== block.hash)) return null
   return { header, mined }
@@ -177,7 +163,7 @@ const amountsAt = async (
   return amounts
 }
 
-const holdingsOf = async (
+const chooseHoldings = async (
   { block, scope }: { readonly block: BlockMovements; readonly scope: BalanceScope },
   read: Read,
 ): Promise<readonly Holding[]> => {
@@ -191,13 +177,13 @@ const holdingsOf = async (
 }
 
 /** The change that a block must have made to a balance. */
-const expectedOf = ({ movements }: BlockMovements, { header, mined }: Read) => {
+const expectChanges = ({ movements }: BlockMovements, { header, mined }: Read) => {
   const costs = Map.groupBy(mined, ({ from }) => checksum(from))
   const income = Map.groupBy(header.withdrawals, ({ to }) => checksum(to))
   const wraps = mined.flatMap(({ logs }) => logs.flatMap(({ wrap }) => (wrap === null ? [] : [movementOf(wrap)])))
   const moves = [...movements, ...wraps]
   return (holding: Holding): bigint => {
-    const moved = movedOf(moves, holding)
+    const moved = sumMovements(moves, holding)
     if (holding.contract !== null) return moved
     const cost = sum((costs.get(holding.address) ?? []).map((each) => each.cost))
     return moved - cost + sum((income.get(holding.address) ?? []).map((each) => each.amount))
@@ -213,11 +199,11 @@ export const checkBalances = async (
   if (block.number === 0n) return { checked: 0, differences: [] }
   const read = await readBlock(rpc, block)
   if (read === null) return null
-  const holdings = await holdingsOf(input, read)
+  const holdings = await chooseHoldings(input, read)
   const before = await amountsAt(rpc, holdings, block.parentHash)
   const after = await amountsAt(rpc, holdings, block.hash)
   if (before === null || after === null) return null
-  const expectedChange = expectedOf(block, read)
+  const expectedChange = expectChanges(block, read)
   const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
     const [had, has] = [before[index], after[index]]
     if (had == null || has == null) return []

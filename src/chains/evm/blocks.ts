@@ -44,9 +44,16 @@ export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise
   const answers: readonly Answer<BlockHeader | null>[] = await rpc.tryAll(numbers.map(headerQuestion), {
     size: 'bulk',
   })
-  // For a missing block most nodes answer null, some refuse.
-  return answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
+  return answers.map((answer) => blockIn(rpc, answer))
 }
+
+/** For a missing block most nodes answer null, some refuse. */
+const blockIn = <Block>(rpc: Rpc, answer: Answer<Block | null>): Block | null =>
+  !answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)
+
+/** Successive block numbers. */
+export const numbersFrom = (first: bigint, count: number): readonly bigint[] =>
+  Array.from({ length: count }, (_, index) => first + BigInt(index))
 
 const readBlocks = async (rpc: Rpc, numbers: readonly bigint[]): Promise<readonly (BlockWithHashes | null)[]> =>
   (await readHeaders(rpc, numbers)).map((header) => {
@@ -62,13 +69,7 @@ export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHash
 export const readBlocksFrom = async (
   rpc: Rpc,
   { number, limit }: { readonly number: bigint; readonly limit: number },
-): Promise<readonly BlockWithHashes[]> =>
-  chained(
-    await readBlocks(
-      rpc,
-      Array.from({ length: limit }, (_, index) => number + BigInt(index)),
-    ),
-  )
+): Promise<readonly BlockWithHashes[]> => chained(await readBlocks(rpc, numbersFrom(number, limit)))
 
 /** See `Submission.callTextOf`. */
 export const callTextOf = ({ to, value, input }: Pick<Intent, 'to' | 'value' | 'input'>): string =>
@@ -91,12 +92,13 @@ export const readSendersFrom = async (
   rpc: Rpc,
   { number, limit }: { readonly number: bigint; readonly limit: number },
 ): Promise<readonly BlockWithSenders[]> => {
-  const numbers = Array.from({ length: limit }, (_, index) => number + BigInt(index))
   const answers: readonly Answer<(BlockWithSenders & BlockRef) | null>[] = await rpc.tryAll(
-    numbers.map((each) => question('eth_getBlockByNumber', [toQuantity(each), true], nullable(parseSenders))),
+    numbersFrom(number, limit).map((each) =>
+      question('eth_getBlockByNumber', [toQuantity(each), true], nullable(parseSenders)),
+    ),
     { size: 'bulk' },
   )
-  const blocks = answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
+  const blocks = answers.map((answer) => blockIn(rpc, answer))
   const end = blocks.indexOf(null)
   return blocks.slice(0, end === -1 ? undefined : end).filter((block) => block !== null)
 }

@@ -1,12 +1,12 @@
 // Simulates a bundle: calls that see the effects of the calls before them. A call that fails does not fail the others.
-// eth_simulateV1 runs a call that fails, but refuses the whole request if it cannot even start one of the calls (balance
-// below its value, too little gas, …). So calls that no node would start are removed first. After a refusal the calls that
-// caused it are found and removed, and the rest runs again:
-// - Balance too low: one run with a rich sender. Its native Transfer logs show what the sender really had before each call.
+// eth_simulateV1 runs a call that fails, but refuses the whole request if it cannot even start one of the calls
+// (balance below its value, too little gas, …). So calls that no node would start are removed first. After a refusal
+// the calls that caused it are found and removed, and the others run again:
+// - Balance too low: one run with a rich sender. Its native Transfer logs show what the sender had before each call.
 // - Any other reason: a binary search for the shortest prefix that is refused; its last call is the cause.
-// All calls share the gas of one block (and go-ethereum's RPC cap), so a failed call that uses it up leaves none for later
-// calls. A failed call changes nothing but the nonce. Its result is kept, a call that does nothing takes its place (the nonce
-// determines the addresses of created contracts), and the bundle runs again. A call that cannot start uses no nonce.
+// All calls share the gas of one block (and go-ethereum's RPC cap), so a failed call that uses it up leaves none for
+// later calls. A failed call changes nothing but the nonce. Its result is kept, a call that does nothing takes its
+// place (the nonce determines the addresses of created contracts), and the bundle runs again.
 
 import { type Answer, NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { quantity } from '../node/wire.ts'
@@ -92,7 +92,7 @@ const findUnfunded = async (
   return unfunded
 }
 
-/** The failed calls that may have used up the gas of later ones. `length`: all calls of the run; `ends` may be fewer. */
+/** The failed calls that may have used up the gas of later ones. `length`: of the run, which may have fewer `ends`. */
 const greedyIn = (ends: readonly SimulatedCall[], length: number): readonly number[] => {
   const lastFailure = length > ends.length ? length : ends.findLastIndex(({ failure }) => failure !== null)
   return ends.flatMap(({ failure, gasUsed }, at) =>

@@ -1,63 +1,51 @@
 // Creates the Chain of an EVM network with its nodes, from the operations in the files of this folder.
 
 import type { EvmNetworkRow } from '../../platform/networks.ts'
-import type { Chain, ChainMemory, EvmUnsigned, Opinion, Unsigned } from '../chain.ts'
-import { deliver } from '../node/deliver.ts'
-import { createMonotonicHead } from '../node/monotonic-head.ts'
+import type { Chain, ChainMemory, Opinion } from '../chain.ts'
+import { deliver } from '../delivery.ts'
+import type { NodeIdentity } from '../node/identity.ts'
+import type { NodeFamily } from '../node/member.ts'
+import { createMonotonicHead } from '../node/new-heads.ts'
 import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'
-import type { Rpc } from '../node/rpc.ts'
+import { question, type Rpc } from '../node/rpc.ts'
+import { smallQuantity } from '../node/wire.ts'
+import { type NodeUse, usedAlways } from '../nodes.ts'
 import { checkBalances } from './balance-check.ts'
-import { readBalances } from './balances.ts'
-import { callTextOf, readBlock, readBlocksFrom, readHead, readSendersFrom } from './blocks.ts'
-import { broadcast } from './broadcast.ts'
+import { callTextOf, parseRef, readBlock, readBlocksFrom, readHead, readSendersFrom } from './blocks.ts'
 import { declaredCalls } from './compile-function.ts'
 import { readAccountState, readCountAt, readCounts } from './counts.ts'
-import { assemble, disassemble, payloadOf, signerOf } from './encode.ts'
-import { readAddressFacts } from './facts.ts'
-import { createFeeRules } from './fee-rules.ts'
-import { readHistory } from './history.ts'
-import { evmFamily } from './identity.ts'
+import { broadcast, readStatus, readStatuses } from './delivery.ts'
+import { assemble, disassemble, payloadOf, recoverSigner } from './encode.ts'
+import { readAddressFacts, readBalances } from './facts.ts'
+import { createFeeRules } from './fees.ts'
 import { ladderOf, outbidding } from './ladder.ts'
 import { createLimits } from './limits.ts'
 import { verifyMessage } from './messages.ts'
+import { readHistory } from './mined-logs.ts'
 import { batchMintIntent, mintIntent } from './mint.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { createNames } from './names.ts'
 import type { Tracing } from './natives.ts'
 import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } from './nfts.ts'
+import { isBlockMissing, isHistoryPruned, isMethodMissing, isRevert, isStateMissing } from './node-errors.ts'
 import { createNodelessEvmChain } from './nodeless.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readFailureReason } from './replay.ts'
 import { createContractWallets } from './safe/safe.ts'
-import { readStatus, readStatuses } from './status.ts'
 import { createTokens } from './tokens.ts'
-import { complete, effectOf, offerOf } from './unsigned.ts'
+import { complete, effectOf, evmUnsigned, offerOf } from './unsigned.ts'
 
-/** The network's data, its nodes, and the memory that outlives the process. */
 type EvmChainInput = NodesInput & { readonly row: EvmNetworkRow; readonly memory: ChainMemory }
 
 /** Only some blocks are checked, because the receipts of one take about a megabyte. */
 const CHECKED_PERCENT = 10
 
-/** Callers pass a transaction back only to the chain that made it. */
-const ours = (unsigned: Unsigned): EvmUnsigned => {
-  if (unsigned.family !== 'evm') throw new Error('expected an unsigned transaction of an EVM network')
-  return unsigned
-}
-
-const opinionOf = (peer: Rpc): Opinion => ({
+const askOpinion = (peer: Rpc): Opinion => ({
   head: () => readHead(peer),
   statuses: (asked) => readStatuses(peer, asked),
   transactionCountAt: (at) => readCountAt(peer, at),
 })
-
-const nftTransfers =
-  (sureFacts: Chain['sureFacts']): Chain['transferNftIntent'] =>
-  async (request) => {
-    const known = await sureFacts([request.contract])
-    return transferNftIntent(request, known.get(request.contract))
-  }
 
 const patienceOf = ({ climbAfterSeconds, expireAfterSeconds, stalledAfterSeconds }: EvmNetworkRow) => ({
   climbAfterSeconds,
@@ -89,18 +77,18 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     transactionCounts: (address) => readCounts(rpc, address),
     accountState: (address) => readAccountState(rpc, address),
     transactionCountAt: (at) => readCountAt(certain, at),
-    withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
+    withNonce: (unsigned, nonce) => ({ ...evmUnsigned(unsigned), nonce }),
     ladder: ({ unsigned, atMarket, ...request }) =>
-      ladderOf({ ...request, unsigned: ours(unsigned), atMarket: ours(atMarket), ceilingWei }),
+      ladderOf({ ...request, unsigned: evmUnsigned(unsigned), atMarket: evmUnsigned(atMarket), ceilingWei }),
     lifetimeOf: () => null,
     replacement: {
-      disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await signerOf(raw) }),
-      effectOf: (unsigned) => effectOf(ours(unsigned)),
-      outbid: ({ unsigned, ...input }) => outbidding({ ...input, unsigned: ours(unsigned), ceilingWei }),
+      disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await recoverSigner(raw) }),
+      effectOf: (unsigned) => effectOf(evmUnsigned(unsigned)),
+      outbid: ({ unsigned, ...input }) => outbidding({ ...input, unsigned: evmUnsigned(unsigned), ceilingWei }),
     },
-    payloadOf: (unsigned) => payloadOf(ours(unsigned)),
+    payloadOf: (unsigned) => payloadOf(evmUnsigned(unsigned)),
     callTextOf,
-    assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
+    assemble: (unsigned, signature) => assemble(evmUnsigned(unsigned), signature),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc: certain, network, chainId, limits, memory }),
     verifyMessage: (signed) => verifyMessage(certain, signed),
@@ -110,7 +98,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle({ ...asked, row, facts: sureFacts }, { from, intents }),
     calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),
-    feeRules: createFeeRules({ rpc, row, ours }),
+    feeRules: createFeeRules({ rpc, row }),
     facts: (addresses) => readAddressFacts({ ...stored, believed: 'any' }, addresses),
     sureFacts,
     balances: (input) => readBalances({ rpc, coinContract }, input),
@@ -119,7 +107,8 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     contractUri: (contract) => readContractUri(certain, contract),
     mintIntent: (request) => mintIntent(asked, request),
     batchMintIntent: (request) => batchMintIntent(asked, request),
-    transferNftIntent: nftTransfers(sureFacts),
+    transferNftIntent: async (request) =>
+      transferNftIntent(request, (await sureFacts([request.contract])).get(request.contract)),
     signerPayloads: null,
     collections: { creation: async (request) => collectionIntent(request) },
     ...createTokens(asked),
@@ -131,6 +120,57 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     eventMovements: (range) => readEventMovements({ rpc, coinContract }, range),
     checkBalances: (block, scope) => checkBalances(rpc, { block, scope }),
     history: (number) => readHistory(rpc, { number, finalDepth: row.finalDepth }),
-    ...nodesOf(pool, opinionOf),
+    ...nodesOf(pool, askOpinion),
   }
 }
+
+/** Identifies a node by its chain id (EIP-155). */
+export const identityOf = (chainId: number): NodeIdentity<number> => ({
+  question: question('eth_chainId', [], smallQuantity),
+  right: chainId,
+  word: 'chain id',
+})
+
+const NEEDED = [
+  'eth_blockNumber',
+  'eth_call',
+  'eth_estimateGas',
+  'eth_feeHistory',
+  'eth_getBalance',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getCode',
+  'eth_getLogs',
+  'eth_getStorageAt',
+  'eth_getTransactionByHash',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+  'eth_sendRawTransaction',
+]
+
+const USES: readonly NodeUse[] = [
+  ...NEEDED.map(usedAlways),
+  { what: 'previews of several transactions that build on each other', methods: ['eth_simulateV1'], isNeeded: false },
+  { what: 'what moves in a preview', methods: ['eth_simulateV1', 'debug_traceCall'], isNeeded: false },
+  {
+    what: 'coins that contracts move, in activity',
+    methods: ['trace_block', 'debug_traceBlockByNumber'],
+    isNeeded: false,
+  },
+  {
+    what: 'who sent transactions of the past, in activity',
+    methods: ['eth_getTransactionByBlockHashAndIndex'],
+    isNeeded: false,
+  },
+  { what: 'the receipts of a block in one request', methods: ['eth_getBlockReceipts'], isNeeded: false },
+]
+
+const evmFamily = (chainId: number): NodeFamily<number> => ({
+  identity: identityOf(chainId),
+  subscription: { method: 'eth_subscribe', params: ['newHeads'] },
+  readHead: (rpc, options) => rpc.ask(question('eth_getBlockByNumber', ['latest', false], parseRef), options),
+  uses: USES,
+  isMethodMissing,
+  isRevert,
+  isLack: (error) => isBlockMissing(error) || isStateMissing(error) || isHistoryPruned(error),
+})

@@ -1,5 +1,5 @@
-// On some networks a contract makes the network's coin look like a token too. Its Transfer events are of the coin, so they are never
-// movements of a token:
+// On some networks a contract makes the network's coin look like a token too. Its Transfer events are of the coin, so
+// they are never movements of a token:
 //   movesIn 'calls'   (Polygon) the contract passes the coin on as the value of a call, which traces show. Only in a block without
 //                     traces its events count, in place of the value that the sender gave to the contract.
 //   movesIn 'events'  (Celo) the coin moves without a value, so its events count, always.

@@ -1,6 +1,6 @@
-// Finds the one function that a policy's rule names. A wrong guess would be a security hole, so an ambiguous name is refused. First
-// the declarations that the operator bound to the called contract decide, then those of its standard. If neither has the name, all
-// added declarations count, for any contract.
+// Finds the one function that a policy's rule names. A wrong guess would be a security hole, so an ambiguous name is
+// refused. First the declarations that the operator bound to the called contract decide, then those of its standard. If
+// neither has the name, all added declarations count, for any contract.
 
 import { AppError } from '../../platform/errors.ts'
 import type { AbiItem, AddedAbiItem, CompiledFunction, DeclaredCalls, Facts, Hex } from '../chain.ts'
@@ -8,7 +8,7 @@ import { question } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { selectorOf, signatureOf } from './abi-types.ts'
 import { functionsNamed, knownFunctions } from './abis.ts'
-import { agreedInputs, declarationOf, parseDeclaration } from './declaration.ts'
+import { agreedInputs, parseDeclaration, writeDeclaration } from './declaration.ts'
 import type { NodeContext } from './limits.ts'
 import { readerOf } from './read-call.ts'
 
@@ -16,7 +16,6 @@ type Context = Pick<NodeContext, 'memory' | 'network' | 'rpc'> & Pick<Facts, 'fa
 type Named = { readonly name: string; readonly to: string | null; readonly field: string }
 type Known = { readonly selector: Hex; readonly signature: string; readonly item: AbiItem }
 
-/** How many functions an error lists. */
 const LISTED_MAX = 20
 const BARE = /^[A-Za-z_$][A-Za-z0-9_$]*$/
 
@@ -24,7 +23,7 @@ const refuse = (field: string, sentence: string): never => {
   throw new AppError('invalid_input', `Field "${field}" ${sentence}`)
 }
 
-const knownOf = ({ name, inputs }: AbiItem): Known => {
+const describe = ({ name, inputs }: AbiItem): Known => {
   const signature = signatureOf({ name, inputs })
   return { selector: selectorOf(signature), signature, item: { name, inputs } }
 }
@@ -34,7 +33,7 @@ const wholeIn = ({ name, field }: Named): Known | null => {
   if (BARE.test(name)) return null
   const item = parseDeclaration(name)
   if (item === null) return refuse(field, 'must be a function: its name, or all of it as transfer(address,uint256).')
-  const whole = knownOf(item)
+  const whole = describe(item)
   return whole.signature === name ? whole : refuse(field, `must be written as ${whole.signature} here.`)
 }
 
@@ -45,20 +44,20 @@ const readKnown = async (
   { memory, network, facts }: Context,
   { name, whole, to }: { readonly name: string; readonly whole: Known | null; readonly to: string | null },
 ): Promise<readonly (readonly Known[])[]> => {
-  const named = [...functionsNamed(name).map(knownOf), ...(whole === null ? [] : [whole])]
+  const named = [...functionsNamed(name).map(describe), ...(whole === null ? [] : [whole])]
   const selectors = onceEach(named.map(({ selector }) => selector))
   const added: readonly AddedAbiItem[] = await memory.readAbiItems({ network, kind: 'function', selectors, name })
   const builtIn = onceEach([...selectors, ...added.map(({ selector }) => selector)]).flatMap(knownFunctions)
   const all = [...builtIn, ...added]
-  if (to === null || all.length < 2) return [all.map(knownOf)]
+  if (to === null || all.length < 2) return [all.map(describe)]
   const standard = (await facts([to])).get(to)?.standard
   const bound = added.filter(({ addresses }) => addresses.includes(to))
   // Built-in functions of standard 'other' belong to many contracts.
   const own = builtIn.filter((each) => each.standard === standard && standard !== 'other')
-  return [bound, own, all].map((items) => items.map(knownOf))
+  return [bound, own, all].map((items) => items.map(describe))
 }
 
-/** The overloads whose selectors the contract's code contains. If it contains the selector of only one overload, that one is meant. */
+/** The overloads whose selectors the contract's code contains. If it contains only one, that one is meant. */
 const inCode = async ({ rpc }: Context, to: string, signatures: ReadonlyMap<string, Known>) => {
   const code = Buffer.from((await rpc.ask(question('eth_getCode', [to, 'latest'], bytes))).slice(2), 'hex')
   return new Map([...signatures].filter(([, { selector }]) => code.includes(Buffer.from(selector.slice(2), 'hex'))))
@@ -93,13 +92,13 @@ const compileFunction = async (
   if (others.length > 0) {
     refuse(field, `names several functions: write the one that is meant, of ${listed([...signatures.keys()])}.`)
   }
-  // If another function has this selector, the meaning of a call is uncertain, unless the contract's own declarations decide.
+  // If another function has this selector, what a call means is uncertain, unless the contract's declarations decide.
   const rivals = tiers.slice(0, at < 0 ? tiers.length : at + 1).flat()
   const rival = rivals.find((each) => each.selector === selector && each.signature !== signature)
   if (rival !== undefined)
     refuse(field, `has the selector of ${rival.signature}, which is known too: its calls are uncertain.`)
   const inputs = agreedInputs(meant.filter((each) => each.signature === signature).map(({ item }) => item.inputs))
-  return { selector, declaration: declarationOf({ name, inputs }), isKnown: at >= 0 }
+  return { selector, declaration: writeDeclaration({ name, inputs }), isKnown: at >= 0 }
 }
 
 /** See `Calls.calls`. */

@@ -28,13 +28,13 @@ export const notYetMined = async (
 }
 
 /** Two nodes behind one URL may be a block apart, so the pending count may be below the mined count. */
-export const countsOf = (minedCount: number, pendingCount: number): TransactionCounts => ({
+export const joinCounts = (minedCount: number, pendingCount: number): TransactionCounts => ({
   minedCount,
   pendingCount: Math.max(minedCount, pendingCount),
 })
 
 export const readCounts = async (rpc: Rpc, address: string): Promise<TransactionCounts> =>
-  countsOf(...(await rpc.askAll([countQuestion(address, 'latest'), countQuestion(address, 'pending')])))
+  joinCounts(...(await rpc.askAll([countQuestion(address, 'latest'), countQuestion(address, 'pending')])))
 
 /** The mined count at the end of a block; null if the node does not have that state. */
 export const readCountAt = async (
@@ -55,5 +55,5 @@ export const readAccountState = async (rpc: Rpc, address: string): Promise<Accou
     question('eth_feeHistory', ['0x1', 'latest', []], baseFees),
   ])
   // The history of one block ends with the base fee of the next.
-  return { ...countsOf(minedCount, pendingCount), balance, nextBaseFeePerGas: fees.at(-1) ?? 0n }
+  return { ...joinCounts(minedCount, pendingCount), balance, nextBaseFeePerGas: fees.at(-1) ?? 0n }
 }

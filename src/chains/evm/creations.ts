@@ -1,6 +1,6 @@
-// Simulates contract creations on a node whose eth_simulateV1 does not support them (anvil 1.7). The init code is placed at
-// the contract's future address and called there: address, sender, value and (empty) call data are as in a creation. It
-// returns the contract's code, which is then placed at the address for the calls that follow.
+// Simulates contract creations on a node whose eth_simulateV1 does not support them (anvil 1.7). The init code is
+// placed at the contract's future address and called there: address, sender, value and (empty) call data are as in a
+// creation. It returns the contract's code, which is then placed at the address for the calls that follow.
 
 import type { Hex } from '../chain.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'

@@ -1,8 +1,8 @@
-// The text of a function, as Solidity writes it without keywords: `place((address maker, uint8 amount)[] orders, bytes)`. The
-// signature of a function is this text without names.
+// The text of a function, as Solidity writes it without keywords: `place((address maker, uint8 amount)[] orders,
+// bytes)`. The signature of a function is this text without names.
 
 import type { AbiInput, AbiItem } from '../chain.ts'
-import { layoutOf, namesOf } from './abi-types.ts'
+import { chooseNames, parseLayout } from './abi-types.ts'
 
 const IDENTIFIER = /[A-Za-z_$][A-Za-z0-9_$]*/y
 const OPENING = /\(/y
@@ -12,7 +12,6 @@ const WORD = /[a-z]+[0-9]*/y
 const ARRAYS = /(?:\[[0-9]*\])*/y
 const NAME = /(?: [A-Za-z_$][A-Za-z0-9_$]*)?/y
 
-/** The text is not a declaration. */
 class Malformed extends Error {}
 
 type Cursor = { readonly text: string; at: number }
@@ -55,7 +54,7 @@ export const parseDeclaration = (text: string): AbiItem | null => {
   const cursor = { text, at: 0 }
   try {
     const item = { name: take(cursor, IDENTIFIER), inputs: takeInputs(cursor) }
-    return cursor.at === text.length && item.inputs.every((input) => layoutOf(input) !== null) ? item : null
+    return cursor.at === text.length && item.inputs.every((input) => parseLayout(input) !== null) ? item : null
   } catch (error) {
     if (error instanceof Malformed) return null
     throw error
@@ -69,15 +68,14 @@ const inputText = ({ name, type, components }: AbiInput): string => {
 
 const inputsText = (inputs: readonly AbiInput[]): string => `(${inputs.map(inputText).join(', ')})`
 
-/** Pure. */
-export const declarationOf = ({ name, inputs }: AbiItem): string => `${name}${inputsText(inputs)}`
+export const writeDeclaration = ({ name, inputs }: AbiItem): string => `${name}${inputsText(inputs)}`
 
 /**
- * The inputs with the names on which all declarations agree, without leading underscores; '' for the others. The declarations
- * have one signature. Pure.
+ * The inputs with the names on which all declarations agree, without leading underscores; '' for the others. The
+ * declarations have one signature. Pure.
  */
 export const agreedInputs = (declarations: readonly (readonly AbiInput[])[]): readonly AbiInput[] => {
-  const names = declarations.map(namesOf)
+  const names = declarations.map(chooseNames)
   return (declarations[0] ?? []).map(({ type, components }, index) => {
     const [name = '', ...others] = new Set(names.map((each) => each[index] ?? ''))
     const isAgreed = others.length === 0 && !/^[0-9]/.test(name)

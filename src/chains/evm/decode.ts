@@ -2,8 +2,8 @@
 // 1. If the operator bound declarations of the selector to the called contract or its implementation, only these count.
 // 2. Otherwise the built-in declarations and the operator's general ones count. If several have the same signature, the
 //    names come from the contract's standard, then from other built-in ones, then from the one that was added first.
-// 3. If several signatures share the selector, the one that fits the data exactly counts. If none or several fit, the data
-//    is not decoded.
+// 3. If several signatures share the selector, the one that fits the data exactly counts. If none or several fit, the
+//    data is not decoded.
 
 import type { AssetStandard } from '../../../db/words.ts'
 import type { AbiItem, DecodedCall, Hex, Intent } from '../chain.ts'
@@ -12,8 +12,8 @@ import { readArguments } from './abi-values.ts'
 import { knownErrors, knownFunctions } from './abis.ts'
 
 /**
- * Longer call data is not decoded: nodes accept no larger transaction (go-ethereum core/txpool/legacypool, txMaxSize), and
- * decoding takes microseconds per word.
+ * Longer call data is not decoded: nodes accept no larger transaction (go-ethereum core/txpool/legacypool, txMaxSize),
+ * and decoding takes microseconds per word.
  */
 export const DECODE_LIMIT_BYTES = 131_072
 
@@ -53,7 +53,7 @@ export const selectorIn = (input: Hex): Hex | null =>
   input.length < 10 ? null : `0x${input.slice(2, 10).toLowerCase()}`
 
 /** The built-in functions, those of the contract's standard first. */
-const functionsOf = (selector: string, standard: AssetStandard | undefined): readonly AbiItem[] => {
+const orderFunctions = (selector: string, standard: AssetStandard | undefined): readonly AbiItem[] => {
   const functions = knownFunctions(selector)
   const own = functions.filter((each) => each.standard === standard)
   return own.length === 0 ? functions : [...own, ...functions]
@@ -62,7 +62,7 @@ const functionsOf = (selector: string, standard: AssetStandard | undefined): rea
 /** Whether the meaning of a call depends on the standard of the contract it goes to. Pure. */
 export const dependsOnStandard = (input: Hex): boolean => knownFunctions(selectorIn(input) ?? '').length > 1
 
-/** null for a creation, a plain transfer, an unknown selector, and data that does not fit the function exactly. Pure. */
+/** null for a creation, a plain transfer, an unknown selector, and data that does not fit exactly. Pure. */
 export const decodeCall = (
   { to, input }: Pick<Intent, 'to' | 'input'>,
   standard?: AssetStandard,
@@ -70,7 +70,7 @@ export const decodeCall = (
 ): DecodedCall | null => {
   const selector = selectorIn(input)
   if (to === null || selector === null) return null
-  const reading = read(input, functionsOf(selector, standard), declared)
+  const reading = read(input, orderFunctions(selector, standard), declared)
   return reading === null ? null : { functionName: reading.name, arguments: reading.arguments }
 }
 

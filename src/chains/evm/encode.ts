@@ -50,7 +50,7 @@ const common = (unsigned: EvmUnsigned): string =>
   rlpBytes(unsigned.input.slice(2))
 
 /** `prefix`: the byte of its type, if it has one. `fields`: those that the signed form has before the signature. */
-const partsOf = (unsigned: EvmUnsigned): { readonly prefix: string; readonly fields: string } => {
+const encodeParts = (unsigned: EvmUnsigned): { readonly prefix: string; readonly fields: string } => {
   const { type, chainId, nonce, maxFeePerGas, maxPriorityFeePerGas, accessList } = unsigned
   const priced = rlpQuantity(nonce) + rlpQuantity(maxFeePerGas) + common(unsigned)
   switch (type) {
@@ -68,13 +68,16 @@ const partsOf = (unsigned: EvmUnsigned): { readonly prefix: string; readonly fie
   }
 }
 
-const bytesOf = (prefix: string, list: string): Hex => `0x${prefix}${withLength(list, 0xc0)}`
+const encodeList = (prefix: string, list: string): Hex => `0x${prefix}${withLength(list, 0xc0)}`
 
 /** The unsigned form as hex. Pure. */
 export const serializeUnsigned = (unsigned: EvmUnsigned): Hex => {
-  const { prefix, fields } = partsOf(unsigned)
+  const { prefix, fields } = encodeParts(unsigned)
   const isLegacy = unsigned.type === 'legacy'
-  return bytesOf(prefix, isLegacy ? fields + rlpQuantity(unsigned.chainId) + rlpQuantity(0) + rlpQuantity(0) : fields)
+  return encodeList(
+    prefix,
+    isLegacy ? fields + rlpQuantity(unsigned.chainId) + rlpQuantity(0) + rlpQuantity(0) : fields,
+  )
 }
 
 /** EIP-155: v = 35 + 2 × chain id + y parity; the other types have the y parity itself. */
@@ -106,8 +109,8 @@ export const assemble = (unsigned: EvmUnsigned, signature: Uint8Array): Signed =
   const s = BigInt(toHex(signature.subarray(32, 64)))
   if (r === 0n || r >= GROUP_ORDER) throw new Error('expected r of a signature within the group')
   if (s === 0n || s > GROUP_ORDER / 2n) throw new Error('expected s of a signature in the lower half')
-  const { prefix, fields } = partsOf(unsigned)
-  const raw = bytesOf(prefix, fields + rlpV(unsigned, yParity) + rlpQuantity(r) + rlpQuantity(s))
+  const { prefix, fields } = encodeParts(unsigned)
+  const raw = encodeList(prefix, fields + rlpV(unsigned, yParity) + rlpQuantity(r) + rlpQuantity(s))
   return { raw, hash: toHex(digest(raw)) }
 }
 
@@ -134,7 +137,7 @@ export const disassemble = (raw: Hex): EvmUnsigned => {
 }
 
 /** The address whose key signed the bytes. Pure. @throws Error for bytes of another form or an invalid signature. */
-export const signerOf = async (raw: Hex): Promise<string> =>
+export const recoverSigner = async (raw: Hex): Promise<string> =>
   checksum(
     (await recoverTransactionAddress({ serializedTransaction: raw as TransactionSerializedEIP1559 })).toLowerCase(),
   )

@@ -1,17 +1,17 @@
-// Facts about an address. For a contract they are read once and stored. An address without code is read each time, because
-// a contract may be created there later. A contract without a name is read again now and then: it may be an unset proxy.
+// Facts about an address. For a contract they are read once and stored. An address without code is read each time,
+// because a contract may be created there later. One without a name is read again: it may be an unset proxy.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
-import type { AddressFacts, ChainMemory, FactsByAddress, Hex } from '../chain.ts'
-
+import type { AddressFacts, Balances, ChainMemory, FactsByAddress, Hex } from '../chain.ts'
 import type { NodePool } from '../node/pool.ts'
 import { question, type Rpc } from '../node/rpc.ts'
-import { bytes } from '../node/wire.ts'
+import { bytes, hexText, quantity, toQuantity } from '../node/wire.ts'
 import { type Believed, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { decoded, readQuestion, returned, wordIn } from './call.ts'
+import type { CoinContract } from './coin-contract.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32
@@ -33,7 +33,9 @@ const ABI = parseAbi([
 const supports = (interfaceId: Hex): Hex =>
   encodeFunctionData({ abi: ABI, functionName: 'supportsInterface', args: [interfaceId] })
 
-/** Interface ids of EIP-721 and EIP-1155. EIP-165 requires false for 0xffffffff; contracts that always answer true fail it. */
+/**
+ * Interface ids of EIP-721 and EIP-1155. EIP-165 requires false for 0xffffffff: a contract that always says true fails.
+ */
 const READS = {
   supportsErc721: supports('0x80ac58cd'),
   supportsErc1155: supports('0xd9b67a26'),
@@ -63,7 +65,7 @@ export const textIn = (data: Hex | null, limit: number): string => {
 /** What a contract returned for a read; null if the read failed. */
 type Reads = (name: Read) => Hex | null
 
-const standardOf = (reads: Reads): AssetStandard => {
+const detectStandard = (reads: Reads): AssetStandard => {
   const isYes = (name: Read): boolean => wordIn(reads(name)) === 1n
   if (isYes('supportsNonsense')) return 'other'
   if (isYes('supportsErc721')) return 'erc721'
@@ -73,11 +75,11 @@ const standardOf = (reads: Reads): AssetStandard => {
   return required.every((name) => wordIn(reads(name)) !== null) ? 'erc20' : 'other'
 }
 
-const factsOf = (reads: Reads): AddressFacts => {
+const parseFacts = (reads: Reads): AddressFacts => {
   const decimals = wordIn(reads('decimals'))
   return {
     isContract: true,
-    standard: standardOf(reads),
+    standard: detectStandard(reads),
     name: textIn(reads('name'), NAME_LIMIT),
     symbol: textIn(reads('symbol'), SYMBOL_LIMIT),
     // Debts and points that refuse `allowance` are no ERC-20, and their amounts still have decimals.
@@ -104,24 +106,51 @@ const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Fa
   return new Map(
     contracts.map((address, at) => {
       const reads: Reads = (name) => results[at * READ_NAMES.length + READ_NAMES.indexOf(name)] ?? null
-      return [address, factsOf(reads)]
+      return [address, parseFacts(reads)]
     }),
   )
 }
 
-/** Facts of the addresses with code. */
 const readExisting = async (rpc: Rpc, addresses: readonly string[]): Promise<FactsByAddress> => {
   const codes = await rpc.askAll(addresses.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
   const contracts = addresses.filter((_, index) => isContractCode(codes[index] ?? '0x'))
   return readContracts(rpc, contracts)
 }
 
-/** Facts for each address, from memory first. */
 export const readAddressFacts = async (
   { pool, ...context }: Context,
   addresses: readonly string[],
 ): Promise<FactsByAddress> => {
-  const by = (rpc: Rpc) => (unsure: readonly string[]) => readExisting(rpc, unsure)
-  const peers = () => (pool.hasSeveral ? pool.peers().map(by) : null)
-  return rememberedFacts(context, { asked: addresses, read: by(pool.certain), peers })
+  const readBy = (rpc: Rpc) => (unsure: readonly string[]) => readExisting(rpc, unsure)
+  const peers = () => (pool.hasSeveral ? pool.peers().map(readBy) : null)
+  return rememberedFacts(context, { asked: addresses, read: readBy(pool.certain), peers })
+}
+
+// The balances of an address. All are read at one fixed block, so that a coin that moves between two answers is not
+// counted twice. Tokens are untrusted code: each read has a gas limit, and a token that fails is left out.
+
+/** A rebasing token behind a proxy needs some 100,000. */
+const BALANCE_GAS_LIMIT = 1_000_000n
+
+export const readBalances = async (
+  { rpc, coinContract }: { readonly rpc: Rpc; readonly coinContract: CoinContract },
+  input: { readonly address: string; readonly contracts: readonly string[] },
+): Promise<Balances> => {
+  const { address } = input
+  // It answers with the balance of the coin.
+  const ofCoin = coinContract?.address.toLowerCase()
+  const contracts = input.contracts.filter((contract) => contract.toLowerCase() !== ofCoin)
+  const blockNumber = await rpc.ask(question('eth_blockNumber', [], quantity))
+  const data = encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [hexText(address)] })
+  const [coin, ...answers] = await rpc.tryAll([
+    question('eth_getBalance', [address, toQuantity(blockNumber)], quantity),
+    ...contracts.map((to) => readQuestion({ to, data, gasLimit: BALANCE_GAS_LIMIT, blockNumber })),
+  ])
+  const tokens = new Map<string, bigint>()
+  for (const [index, contract] of contracts.entries()) {
+    const answer = answers[index]
+    const balance = answer === undefined ? null : wordIn(returned(rpc, answer))
+    if (balance !== null && balance > 0n) tokens.set(contract, balance)
+  }
+  return { coin: rpc.need(coin), tokens }
 }

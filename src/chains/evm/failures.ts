@@ -8,7 +8,7 @@ import { isRevert, revertData } from './node-errors.ts'
 import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
 import type { SimulatedCall } from './simulate.ts'
 
-/** A failed execution: the text by the built-in errors, and the bytes that a revert returned (`0x` if none, or for a halt). */
+/** The text by the built-in errors, and the bytes that a revert returned (`0x` if none, or for a halt). */
 export type Failed = { readonly failure: string; readonly reverted: Hex }
 
 type Context = Omit<NodeContext, 'limits'>

@@ -1,5 +1,5 @@
-// The gas that a transaction costs before its first instruction. A node refuses a whole simulation if one call has less gas,
-// so such calls are found beforehand.
+// The gas that a transaction costs before its first instruction. A node refuses a whole simulation if one call has less
+// gas, so such calls are found beforehand.
 
 import type { AccessList } from '../chain.ts'
 import type { Call } from './call.ts'
@@ -42,8 +42,8 @@ export const intrinsicGas = (call: Call): bigint => {
 }
 
 /**
- * EIP-7623's floor: the most that the data of a call costs if nothing runs. On a network without EIP-7623 the cost is the
- * intrinsic gas, which is less. Pure.
+ * EIP-7623's floor: the most that the data of a call costs if nothing runs. On a network without EIP-7623 the cost is
+ * the intrinsic gas, which is less. Pure.
  */
 export const dataOnlyGas = (call: Call): bigint => {
   const { zeros, others } = count(call.input)

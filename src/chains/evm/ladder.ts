@@ -1,8 +1,8 @@
-// The fee ladder. The key is not available later, when a fee turns out too low. So the same transaction is signed several
-// times at once, with the same nonce and rising fees. One more transaction, the cancel, does nothing and has the highest fees.
-// The fee cap doubles with each rung. A block charges only its base fee and the tip, so a high cap costs nothing until the
-// base fee rises. The tip is always paid in full, so it rises by less.
-// A fee that the caller fixed may stay too low for ever, so the cancel's fees then also follow the market.
+// The fee ladder. The key is not available later, when a fee turns out too low. So the same transaction is signed
+// several times at once, with the same nonce and rising fees. One more transaction, the cancel, does nothing and has
+// the highest fees. The fee cap doubles with each rung. A block charges only its base fee and the tip, so a high cap
+// costs nothing until the base fee rises. The tip is always paid in full, so it rises by less. A fee that the caller
+// fixed may stay too low for ever, so the cancel's fees then also follow the market.
 
 import { higher, lower } from '../../platform/amount.ts'
 import { AppError } from '../../platform/errors.ts'
@@ -11,8 +11,8 @@ import { intrinsicGas } from './intrinsic.ts'
 import { assertFees } from './unsigned.ts'
 
 /**
- * The least rise from rung to rung. It is well above the 10 % in both fee fields for which go-ethereum replaces a pooled
- * transaction (core/txpool/legacypool, PriceBump).
+ * The least rise from rung to rung. It is well above the 10 % in both fee fields for which go-ethereum replaces a
+ * pooled transaction (core/txpool/legacypool, PriceBump).
  */
 const RAISE_PERCENT = 25n
 const CAP_FACTOR = 2n
@@ -69,8 +69,8 @@ const payableLimit = ({ spendable, worstCost }: LadderRequest, unsigned: EvmUnsi
 const LEAST_RAISE_PERCENT = 10n
 
 /**
- * Raises the fees so that pools accept the transaction as a replacement for all `offers` with its nonce. The fees are the
- * caller's if fixed; otherwise the market's, but at least 25 % above the offers. Pure.
+ * Raises the fees so that pools accept the transaction as a replacement for all `offers` with its nonce. The fees are
+ * the caller's if fixed; otherwise the market's, but at least 25 % above the offers. Pure.
  * @param input.ceilingWei the highest fee cap, unless the caller fixed one. @throws fee_ceiling_reached
  */
 export const outbidding = (input: {
@@ -109,8 +109,8 @@ type EvmLadder = Omit<Ladder, 'rungs' | 'cancel'> & {
 }
 
 /**
- * The transaction at rising fees, up to a ceiling and to what the signer can pay, and the cancel above them. The first rung
- * is the transaction itself, whatever it costs. Pure.
+ * The transaction at rising fees, up to a ceiling and to what the signer can pay, and the cancel above them. The first
+ * rung is the transaction itself, whatever it costs. Pure.
  * @param input.ceilingWei the highest fee cap that a rung may offer.
  */
 export const ladderOf = (

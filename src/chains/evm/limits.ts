@@ -1,5 +1,5 @@
-// Remembers which features a node lacks, so that they are not tried each time. After a while they are tried again, because
-// the node may have been upgraded or replaced.
+// Remembers which features a node lacks, so that they are not tried each time. After a while they are tried again,
+// because the node may have been upgraded or replaced.
 
 import type { Network } from '../../../db/words.ts'
 import type { ChainMemory } from '../chain.ts'
@@ -13,14 +13,12 @@ const BELIEVED_MS = 600_000
  */
 type Lack = 'simulation' | 'creations' | 'pending' | 'call traces' | 'revm transfers'
 
-/** The features that one node lacks. */
 export type SimulationLimits = {
   /** Whether it was found to lack this within the last ten minutes. */
   lacks(what: Lack): boolean
   learn(what: Lack): void
 }
 
-/** Begins with no known lack. */
 export const createLimits = ({
   nowMs = () => performance.now(),
 }: {

@@ -1,5 +1,5 @@
-// Reads transfers from events. Slicing fixed words is twenty times as fast as decoding by an ABI. An event that does not have
-// the form of its standard is not a transfer, because contracts can emit anything.
+// Reads transfers from events. Slicing fixed words is twenty times as fast as decoding by an ABI. An event that does
+// not have the form of its standard is not a transfer, because contracts can emit anything.
 //   Transfer(address,address,uint256): 4 topics for ERC-721; 3 topics and one word for ERC-20; 1 topic and three words if
 //   nothing is indexed (early ERC-20 and ERC-721). The last two do not show the standard: see `asStandard` in movements.ts.
 //   TransferSingle(address,address,address,uint256,uint256), TransferBatch(…,uint256[],uint256[]): ERC-1155.
@@ -51,7 +51,7 @@ export const coinLog = (move: { readonly from: Hex; readonly to: Hex; readonly a
 export const addressIn = (word: string | undefined): Hex | null =>
   word?.length === WORD_DIGITS && word.startsWith(ADDRESS_PADDING) ? `0x${word.slice(24)}` : null
 
-const wordsOf = (data: Hex): readonly string[] => {
+const splitWords = (data: Hex): readonly string[] => {
   const words: string[] = []
   for (let at = 2; at + WORD_DIGITS <= data.length; at += WORD_DIGITS) words.push(data.slice(at, at + WORD_DIGITS))
   return words
@@ -59,12 +59,12 @@ const wordsOf = (data: Hex): readonly string[] => {
 
 const numberIn = (word: string): bigint => BigInt(`0x${word}`)
 
-const transferOf = (log: RawLog): Transfer | null => {
+const parseTransfer = (log: RawLog): Transfer | null => {
   const topicCount = log.topics.length
   const wordCount = (log.data.length - 2) / WORD_DIGITS
   if (topicCount + wordCount !== 4 || topicCount === 2) return null
   const topics = log.topics.slice(1).map((topic) => topic.slice(2))
-  const [from, to, last] = wordCount === 0 ? topics : [...topics, ...wordsOf(log.data)]
+  const [from, to, last] = wordCount === 0 ? topics : [...topics, ...splitWords(log.data)]
   const source = addressIn(from)
   const target = addressIn(to)
   if (source === null || target === null || last === undefined) return null
@@ -93,8 +93,8 @@ const listAt = (words: readonly string[], slot: number): readonly string[] | nul
   return words.slice(start + 1, start + 1 + Number(length))
 }
 
-const itemsOf = (log: RawLog): readonly (readonly [string, string])[] => {
-  const words = wordsOf(log.data)
+const parseItems = (log: RawLog): readonly (readonly [string, string])[] => {
+  const words = splitWords(log.data)
   const [first, second] = words
   if (first === undefined || second === undefined) return []
   if (log.topics[0] === TRANSFER_SINGLE_TOPIC) return words.length === 2 ? [[first, second]] : []
@@ -104,11 +104,11 @@ const itemsOf = (log: RawLog): readonly (readonly [string, string])[] => {
   return ids.map((id, index) => [id, amounts[index] ?? ''])
 }
 
-const multiTransfersOf = (log: RawLog): readonly Transfer[] => {
+const parseMultiTransfers = (log: RawLog): readonly Transfer[] => {
   const from = addressIn(log.topics[2]?.slice(2))
   const to = addressIn(log.topics[3]?.slice(2))
   if (log.topics.length !== 4 || from === null || to === null) return []
-  return itemsOf(log).map(([id, amount]) => ({
+  return parseItems(log).map(([id, amount]) => ({
     standard: 'erc1155',
     contract: log.address,
     tokenId: numberIn(id),
@@ -122,13 +122,12 @@ const multiTransfersOf = (log: RawLog): readonly Transfer[] => {
 export const transfersOf = (log: RawLog): readonly Transfer[] => {
   const [topic] = log.topics
   if (topic === TRANSFER_TOPIC) {
-    const transfer = transferOf(log)
+    const transfer = parseTransfer(log)
     return transfer === null ? [] : [transfer]
   }
-  return topic === TRANSFER_SINGLE_TOPIC || topic === TRANSFER_BATCH_TOPIC ? multiTransfersOf(log) : []
+  return topic === TRANSFER_SINGLE_TOPIC || topic === TRANSFER_BATCH_TOPIC ? parseMultiTransfers(log) : []
 }
 
-/** The transfer with checksummed addresses. Pure. */
 export const movementOf = (transfer: Transfer): Movement => ({
   ...transfer,
   contract: transfer.contract === null ? null : checksum(transfer.contract),

@@ -1,11 +1,11 @@
 // The fees that the network asks for now, and how far a node is believed about them.
 //
-// - The base fee. A block charges its own base fee, whatever a transaction offers. So a base fee that the node reports too
-//   high costs nothing: it only raises the fee cap, which stays below the ceiling.
-// - The tip is paid in full, so a tip that the node reports too high is money lost. Up to the network's `believedTipWei` the
-//   median of eth_feeHistory is accepted. A higher tip must have been paid by the transactions of a recent block, and must not
-//   exceed the lowest recent base fee, because a tip above the base fee lasts only until the base fee has risen. The tip is
-//   never above a tenth of the ceiling, which bounds what a lying node can cost.
+// - The base fee. A block charges its own base fee, whatever a transaction offers. So a base fee that the node reports
+//   too high costs nothing: it only raises the fee cap, which stays below the ceiling.
+// - The tip is paid in full, so a tip that the node reports too high is money lost. Up to the network's
+//   `believedTipWei` the median of eth_feeHistory is accepted. A higher tip must have been paid by the transactions of
+//   a recent block, and must not exceed the lowest recent base fee, because a tip above the base fee lasts only until
+//   the base fee has risen. The tip is never above a tenth of the ceiling, which bounds what a lying node can cost.
 // - If these fees are too low, nothing is lost: the fee ladder raises them.
 
 import { higher, lower } from '../../platform/amount.ts'
@@ -13,12 +13,11 @@ import { AppError } from '../../platform/errors.ts'
 import { gweiOf } from '../../platform/networks/network.ts'
 import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Intent } from '../chain.ts'
-import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
-import { isRecord, list, listOf, nullable, quantity, record, toQuantity } from '../node/wire.ts'
+import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { isRecord, list, listOf, nullable, quantity, record, toQuantity, unlessUnavailable } from '../node/wire.ts'
 
 const HISTORY_BLOCKS = 5
 const REWARD_PERCENTILE = 50
-/** The tip is at most the ceiling divided by this. */
 const CEILING_PER_TIP = 10n
 
 /** A node's report of recent blocks (eth_feeHistory), not judged yet. */
@@ -86,14 +85,9 @@ const readPaidBlock = async (rpc: Rpc, { oldestBlock, tips }: FeeHistory): Promi
   const index = tips.findLastIndex((tip) => tip > 0n)
   if (oldestBlock === null || index < 0) return null
   const params = [toQuantity(oldestBlock + BigInt(index)), true]
-  try {
-    const answer = await rpc.try(question('eth_getBlockByNumber', params, nullable(parsePaidBlock)))
-    return answer.ok ? answer.value : null
-  } catch (error) {
-    // Without the block the high tip is not accepted, which is safe. The failure is reported by the node's client.
-    if (error instanceof NodeUnavailable) return null
-    throw error
-  }
+  // Without the block the high tip is not accepted, which is safe. The node's client reports the failure.
+  const answer = await unlessUnavailable(rpc.try(question('eth_getBlockByNumber', params, nullable(parsePaidBlock))))
+  return answer?.ok ? answer.value : null
 }
 
 const believedTip = async (

@@ -1,6 +1,7 @@
-// Signatures of messages (EIP-191, version 0x45). The signature of a key is valid for the key's address on every network, and
-// is verified without a node. Any other signature is verified by the contract at the address (ERC-1271), on its own chain. A
-// contract that is not deployed yet is deployed within the simulated call (ERC-6492). Nothing is changed on the chain.
+// Signatures of messages (EIP-191, version 0x45). The signature of a key is valid for the key's address on every
+// network, and is verified without a node. Any other signature is verified by the contract at the address (ERC-1271),
+// on its own chain. A contract that is not deployed yet is deployed within the simulated call (ERC-6492). The chain
+// stays as it is.
 //
 // The key is tried first: an account that delegates to a contract's code (EIP-7702) still belongs to its key.
 
@@ -14,13 +15,29 @@ import {
   parseAbi,
   recoverAddress,
 } from 'viem'
-import type { TypedData } from '../../vault/language/payload.ts'
+import type { Payload, TypedData } from '../../vault/language/payload.ts'
 import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hexText, toQuantity } from '../node/wire.ts'
 import { readQuestion, returned } from './call.ts'
-import { signable } from './signable.ts'
+
+// What to sign, with the signature in the form that contracts accept: r ‖ s ‖ v.
+
+/** v is 27 or 28 (Yellow Paper, appendix F). @param signature 65 bytes: r, s, recovery id @throws Error otherwise. */
+const withV = (signature: Uint8Array): Hex => {
+  const recoveryId = signature[64]
+  if (signature.length !== 65 || (recoveryId !== 0 && recoveryId !== 1)) {
+    throw new Error('expected a signature of 65 bytes ending in a recovery id of 0 or 1')
+  }
+  return hexText(`0x${Buffer.from(signature.subarray(0, 64)).toString('hex')}${(27 + recoveryId).toString(16)}`)
+}
+
+/** `finish` turns r ‖ s ‖ v into the result. Pure. */
+export const signable = <Result>(payload: Payload, finish: (signature: Hex) => Result): Signable<Result> => ({
+  payload,
+  with: (signature) => finish(withV(signature)),
+})
 
 const ERC1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)'])
 /** ERC-1271's result for a valid signature: the function's selector, as an ABI-encoded bytes4. */
@@ -37,7 +54,7 @@ const COMPACT_S_MASK = (1n << 255n) - 1n
 type Parts = { readonly r: Hex; readonly s: bigint; readonly yParity: number }
 
 /** 65 bytes r, s, v (27 and 28, or 0 and 1); or 64 bytes with the parity in the highest bit of s (EIP-2098). */
-const partsOf = (signature: Hex): Parts | null => {
+const parseSignature = (signature: Hex): Parts | null => {
   const r: Hex = `0x${signature.slice(2, 66)}`
   if (signature.length === 130) {
     const packed = BigInt(`0x${signature.slice(66)}`)
@@ -49,9 +66,8 @@ const partsOf = (signature: Hex): Parts | null => {
   return yParity > 1 ? null : { r, s: BigInt(`0x${signature.slice(66, 130)}`), yParity }
 }
 
-/** Whether the key of an address signed a message. Pure. */
 export const isSignedByKey = async ({ address, message, signature }: SignedMessage): Promise<boolean> => {
-  const parts = partsOf(signature)
+  const parts = parseSignature(signature)
   if (parts === null || parts.s > S_MAX) return false
   const { r, s, yParity } = parts
   try {
@@ -71,7 +87,7 @@ export const keyMessage = (message: Uint8Array): Signable<Hex> =>
 export const keyTypedData = (typedData: TypedData): Signable<Hex> =>
   signable({ kind: 'typed_data', typedData }, (signature) => signature)
 
-/** Deploys the contract that the wrapped signature describes, if it is missing, and asks it, all within one simulated call. */
+/** In one simulated call: deploys the contract that the wrapped signature describes, if it is missing, and asks it. */
 const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<Hex> => {
   const data = encodeDeployData({
     abi: erc6492SignatureValidatorAbi,
@@ -82,8 +98,8 @@ const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<H
 }
 
 /**
- * Whether the contract at an address accepts a signature; without a contract the result is empty. The validator is used for
- * wrapped signatures only, because it also accepts signatures of keys, and checks them less strictly.
+ * Whether the contract at an address accepts a signature; without a contract the result is empty. The validator is used
+ * for wrapped signatures only, because it also accepts signatures of keys, and checks them less strictly.
  */
 const isAcceptedByContract = async (rpc: Rpc, { address, message, signature }: SignedMessage): Promise<boolean> => {
   const [to, hash] = [hexText(address), hashMessage(message)]
@@ -96,7 +112,6 @@ const isAcceptedByContract = async (rpc: Rpc, { address, message, signature }: S
   return isWrapped ? result === ERC6492_YES : result?.startsWith(ERC1271_YES) === true
 }
 
-/** Takes one round trip at most. */
 export const verifyMessage = async (rpc: Rpc, signed: SignedMessage): Promise<MessageSigner | null> => {
   if (await isSignedByKey(signed)) return 'key'
   return (await isAcceptedByContract(rpc, signed)) ? 'contract' : null

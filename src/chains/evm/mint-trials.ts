@@ -1,18 +1,20 @@
-// Tries mint functions: each call is simulated alone. The first one that succeeds and emits the wanted mint (a transfer from the
-// zero address to the recipient, by that contract) is used. If none does, the calls are simulated again with a large payment,
-// so that the error can say whether a payment would help.
+// Tries mint functions: each call is simulated alone. The first one that succeeds and emits the wanted mint (a transfer
+// from the zero address to the recipient, by that contract) is used. If none does, the calls are simulated again with a
+// large payment, so that the error can say whether a payment would help.
 
 import { encodeFunctionData, parseAbi } from 'viem'
+import { AppError, type ErrorCode } from '../../platform/errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { type Call, transactionObject } from './call.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
+import messages from './known-messages.json' with { type: 'json' }
 import type { NodeContext } from './limits.ts'
 import { type Transfer, transfersOf } from './logs.ts'
-import { mintRefusal } from './mint-refusal.ts'
-import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
+import { isExecutionFailure, isKnown, isMethodMissing, patternsIn } from './node-errors.ts'
+import { informativeness } from './reverts.ts'
 import { type Overrides, overridesObject, type SimulatedCall, simulateQuestion } from './simulate.ts'
 
 /** A million coins: more than any mint costs. */
@@ -34,7 +36,6 @@ type WantedMint = {
 /** The result of one simulation. `minted`: the function can be used. */
 type Trial = { readonly failed: Failed | null; readonly minted: boolean }
 
-/** Whether the contract minted what is wanted to the recipient. */
 const mints = (logs: SimulatedCall['logs'], { contract, recipient, standards }: WantedMint): boolean =>
   logs
     .filter(({ address }) => address === contract.toLowerCase())
@@ -44,7 +45,6 @@ const mints = (logs: SimulatedCall['logs'], { contract, recipient, standards }: 
         standards.includes(standard) && from === ZERO_ADDRESS && to === recipient.toLowerCase() && amount > 0n,
     )
 
-/** Gives the sender a balance for the payment. */
 const balanceFor = (from: string, { value }: Call): Overrides =>
   value === 0n ? {} : { [from]: { balance: 2n * value } }
 
@@ -63,7 +63,7 @@ const simulateTrials = async (rpc: Rpc, mint: WantedMint, calls: readonly Call[]
   })
 }
 
-/** eth_call returns no logs, so a call that succeeds counts, unless the contract also accepts a function that nobody has. */
+/** eth_call returns no logs, so a call that succeeds counts, unless the contract accepts even the probe. */
 const callTrials = async (rpc: Rpc, mint: WantedMint, calls: readonly Call[]): Promise<readonly Trial[]> => {
   const { from, contract } = mint
   const all: readonly Call[] = [...calls, { to: contract, value: calls[0]?.value ?? 0n, input: PROBE }]
@@ -104,7 +104,6 @@ const tryPaid = async (context: NodeContext, mint: WantedMint, calls: readonly C
   }
 }
 
-/** The first call that mints. */
 export const usableMint = async (context: NodeContext, mint: WantedMint): Promise<Intent> => {
   const { contract, candidates } = mint
   const calls = candidates.map(({ input }) => ({ to: contract, value: 0n, input }))
@@ -121,4 +120,51 @@ export const usableMint = async (context: NodeContext, mint: WantedMint): Promis
     failures.filter((failure) => failure !== null),
     signature === undefined ? null : { signature, failure: failures[paidIndex] ?? null },
   )
+}
+
+// Why a collection does not mint for a wallet. The error code says what would help: a permission or a payment.
+
+const UNAUTHORIZED = patternsIn(messages.mint.unauthorized)
+
+const COIN = '(?:eth|ether|matic|pol|avax|payment|price|funds|msg\\.value|value sent|ether value|mint fee)'
+const LACKS = '(?:insufficient|not enough|too little|incorrect|wrong|invalid|need|must (?:pay|send)|send more)'
+
+const REQUIRES_VALUE = [
+  ...patternsIn(messages.mint.requires_value),
+  new RegExp(`\\b${LACKS}\\b.*\\b${COIN}\\b`, 'i'),
+  // "Ether value sent is not correct".
+  new RegExp(`\\b${COIN}\\b.*(?:\\b${LACKS}\\b|not correct|too low|below)`, 'i'),
+]
+
+const REVERTED = 'execution reverted: '
+
+const findMatching = (failures: readonly string[], patterns: readonly RegExp[]): string | undefined =>
+  failures.find((failure) => failure.startsWith(REVERTED) && isKnown(patterns, failure.slice(REVERTED.length)))
+
+const refusal = (code: ErrorCode, sentence: string, reason: string | undefined): AppError =>
+  new AppError(code, `${sentence}${reason === undefined ? '' : `: ${reason.replace(/\.+$/, '')}`}.`)
+
+const NEEDS_VALUE = 'Minting from contract_address needs a payment, which only a transaction of your own can carry'
+
+/**
+ * The error for a wallet for which every known mint function failed. Pure.
+ * @param failures the error texts of these functions.
+ * @param paid a function that succeeds with a payment, and its error text without one.
+ */
+export const mintRefusal = (
+  failures: readonly string[],
+  paid: { readonly signature: string; readonly failure: string | null } | null,
+): AppError => {
+  if (paid !== null) {
+    return refusal('mint_requires_value', `${NEEDS_VALUE}, by ${paid.signature}`, paid.failure ?? undefined)
+  }
+  const unauthorized = findMatching(failures, UNAUTHORIZED)
+  if (unauthorized !== undefined) {
+    return refusal('mint_unauthorized', 'This wallet may not mint from contract_address', unauthorized)
+  }
+  const unpaid = findMatching(failures, REQUIRES_VALUE)
+  if (unpaid !== undefined) return refusal('mint_requires_value', NEEDS_VALUE, unpaid)
+  const best = failures.toSorted((one, other) => informativeness(other) - informativeness(one))[0]
+  const reason = best !== undefined && informativeness(best) >= 2 ? best : undefined
+  return refusal('mint_unsupported', 'This wallet cannot mint from contract_address', reason)
 }

@@ -6,9 +6,9 @@ import { AppError } from '../../platform/errors.ts'
 import type { BatchMintRequest, Hex, Intent, MintRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'
 import { bytes, hexText } from '../node/wire.ts'
+import { supportsInterface } from './call.ts'
 import { collectionAbi } from './contracts/collection.generated.ts'
 import { editionsAbi } from './contracts/editions.generated.ts'
-import { supportsInterface } from './interfaces.ts'
 import type { NodeContext } from './limits.ts'
 import { usableMint } from './mint-trials.ts'
 
@@ -22,21 +22,21 @@ const encode = (name: string, args: readonly unknown[]): Hex =>
   encodeFunctionData({ abi: [parseAbiItem(`function ${name}`)], args })
 
 /** One URI is one token. */
-const idOf = (uri: string): bigint => BigInt(keccak256(stringToHex(uri)))
+const hashUri = (uri: string): bigint => BigInt(keccak256(stringToHex(uri)))
 
 /** Pieces of an ERC-1155 token. A new one gets its id from the contract, or that of its URI. */
 const pieceCandidates = ({ recipient, uri }: MintRequest, { tokenId, amount }: Pieces): readonly Candidate[] => {
   const [mintTo, mint] = ['mintTo(address,uint256,string,uint256)', 'mint(address,uint256,uint256,bytes)'] as const
   return [
     { name: mintTo, input: encode(mintTo, [recipient, tokenId ?? NEW_TOKEN_ID, uri, amount]) },
-    { name: mint, input: encode(mint, [recipient, tokenId ?? idOf(uri), amount, '0x']) },
+    { name: mint, input: encode(mint, [recipient, tokenId ?? hashUri(uri), amount, '0x']) },
   ]
 }
 
 /**
- * Functions that take the URI come first. The id of an ERC-1155 token is the digest of the URI, so that one URI is one token.
- * For an ERC-721 function that takes an id and a URI, the id is random, so that no other mint has it. `safeMint(address,
- * uint256)` is not tried: there the id says what the token is, and only the collection's owner knows that.
+ * Functions that take the URI come first. The id of an ERC-1155 token is the digest of the URI, so that one URI is one
+ * token. For an ERC-721 function that takes an id and a URI, the id is random, so that no other mint has it.
+ * `safeMint(address, uint256)` is not tried: there the id says what the token is, and only its owner knows that.
  */
 const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
   const randomId = BigInt(`0x${randomBytes(16).toString('hex')}`)
@@ -51,7 +51,7 @@ const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
     ['safeMint(address)', [recipient]],
     ['mint(address)', [recipient]],
     ['mintTo(address)', [recipient]],
-    ['mint(address,uint256,uint256,bytes)', [recipient, idOf(uri), 1n, '0x']],
+    ['mint(address,uint256,uint256,bytes)', [recipient, hashUri(uri), 1n, '0x']],
   ]
   return functions.map(([name, args]) => ({ name, input: encode(name, args) }))
 }

@@ -1,6 +1,6 @@
-// Reads all movements of assets in a range of blocks, for the indexer: headers and transfer events in parallel, then the
-// movements of the native coin in blocks with transactions. If the answers do not fit together (after a reorganisation, or
-// from nodes that are at different blocks), the result is null, and the range must be read again.
+// Reads all movements of assets in a range of blocks, for the indexer: headers and transfer events in parallel, then
+// the movements of the native coin in blocks with transactions. If the answers do not fit together (after a
+// reorganisation, or from nodes that are at different blocks), the result is null, and the range must be read again.
 //
 // The position of a movement in its transaction, unique and the same at each reading:
 //   an event       logIndex = its index in the block, itemIndex = its place in an ERC-1155 batch
@@ -13,7 +13,7 @@ import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type Record
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { hash, nullable, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
-import { type BlockHeader, readHeaders } from './blocks.ts'
+import { type BlockHeader, numbersFrom, readHeaders } from './blocks.ts'
 import { type CoinContract, countedLogs, withoutPassed } from './coin-contract.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
 import { isTooMuch, type Range, readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
@@ -22,7 +22,8 @@ import { isMethodMissing } from './node-errors.ts'
 import type { MinedLog } from './receipts.ts'
 import type { CoinMove, Senders } from './traces.ts'
 
-// Reads who sent transactions, by their places: nodes forget the index by hash earlier than the blocks (go-ethereum after a year).
+// Reads who sent transactions, by their places: go-ethereum forgets the index by hash after a year, and the blocks
+// later.
 
 type Place = Pick<MinedLog, 'blockHash' | 'transactionHash' | 'transactionIndex'>
 type Sender = readonly [transactionHash: Hex, sender: Hex]
@@ -35,19 +36,19 @@ const parseSender = (value: unknown): Sender => {
 const senderQuestion = ({ blockHash, transactionIndex }: Place): Question<Sender | null> =>
   question('eth_getTransactionByBlockHashAndIndex', [blockHash, toQuantity(transactionIndex)], nullable(parseSender))
 
-/** The senders of the transactions at these places, each asked for once. A sender that the node does not report is missing. */
+/** The senders of the transactions at these places. A sender that the node does not report is missing. */
 const readSenders = async (rpc: Rpc, places: readonly Place[]): Promise<Senders> => {
   const distinct = new Map(places.map((place) => [place.transactionHash, place]))
   const answers = await rpc.tryAll([...distinct.values()].map(senderQuestion), { size: 'bulk' })
-  const said = answers.map((answer) => (!answer.ok && isMethodMissing(answer.error) ? null : rpc.need(answer)))
-  return new Map(said.filter((sender) => sender !== null))
+  const reported = answers.map((answer) => (!answer.ok && isMethodMissing(answer.error) ? null : rpc.need(answer)))
+  return new Map(reported.filter((sender) => sender !== null))
 }
 
 const OWN_VALUE_INDEX = -1
 
 /** null if a block is missing, or is not the child of the block before it. */
 const readLinkedHeaders = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly BlockHeader[] | null> => {
-  const numbers = Array.from({ length: Number(toBlock - fromBlock) + 1 }, (_, index) => fromBlock + BigInt(index))
+  const numbers = numbersFrom(fromBlock, Number(toBlock - fromBlock) + 1)
   const headers = (await readHeaders(rpc, numbers)).flatMap((header) => header ?? [])
   const areLinked = headers.every((header, index) => index === 0 || header.parentHash === headers[index - 1]?.hash)
   return headers.length === numbers.length && areLinked ? headers : null
@@ -82,7 +83,7 @@ const eventMovements = (sent: Sent, log: MinedLog): readonly RecordedMovement[] 
   }))
 
 /** Transactions that a network adds by itself have the zero address as their sender (bor's state syncs). */
-const initiatorOf = (sender: Hex | undefined): string | null =>
+const parseInitiator = (sender: Hex | undefined): string | null =>
   sender === undefined || sender === ZERO_ADDRESS ? null : checksum(sender)
 
 /** In the order of the transactions; in each transaction the coin comes before the events. */
@@ -105,7 +106,7 @@ const blockMovements = (
     const [own, moves] = [events.get(transactionHash) ?? [], coins?.moves.get(transactionHash) ?? []]
     const counted = withoutPassed(coinContract, { moves, logs: own })
     if (counted.length === 0 && own.length === 0) return []
-    const sent = { transactionHash, initiatedBy: initiatorOf(senders?.get(transactionHash)) }
+    const sent = { transactionHash, initiatedBy: parseInitiator(senders?.get(transactionHash)) }
     return [...nativeMovements(sent, counted), ...own.flatMap((log) => eventMovements(sent, log))]
   })
   return { ...ref, movements, isTraced }
@@ -145,7 +146,7 @@ export const readMovements = async (context: Context, range: Range): Promise<rea
 }
 
 /** The events index sender and recipient: EIP-20 and EIP-721 in topics 1 and 2, EIP-1155 in topics 2 and 3. */
-const filtersOf = (address: string): readonly TopicFilter[] => {
+const createFilters = (address: string): readonly TopicFilter[] => {
   const padded: Hex = `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
   const multi = [TRANSFER_SINGLE_TOPIC, TRANSFER_BATCH_TOPIC] as const
   return [
@@ -161,7 +162,7 @@ export const readEventMovements = async (
   { rpc, coinContract }: Pick<Context, 'rpc' | 'coinContract'>,
   input: Range & { readonly address: string },
 ): Promise<readonly BlockMovements[] | null> => {
-  const answers = await Promise.all(filtersOf(input.address).map((topics) => readLogs(rpc, input, topics)))
+  const answers = await Promise.all(createFilters(input.address).map((topics) => readLogs(rpc, input, topics)))
   const logs = new Map<string, MinedLog>()
   for (const answer of answers) {
     if (answer === null) return null

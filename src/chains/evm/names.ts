@@ -1,6 +1,6 @@
-// Resolves names (ENS): a name is normalised (ENSIP-15), hashed (EIP-137) and looked up in the registry. A parent's resolver
-// answers for a name only as a wildcard (ENSIP-10). A resolver that needs data from a URL reverts (EIP-3668). The server does
-// not open URLs of strangers, so such a name has no address here.
+// Resolves names (ENS): a name is normalised (ENSIP-15), hashed (EIP-137) and looked up in the registry. A parent's
+// resolver answers for a name only as a wildcard (ENSIP-10). A resolver that needs data from a URL reverts (EIP-3668).
+// The server does not open URLs of strangers, so such a name has no address here.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
 import { AppError } from '../../platform/errors.ts'
@@ -8,8 +8,7 @@ import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Names } from '../chain.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
-import { checksum, ZERO_ADDRESS } from './address.ts'
-import { decoded, readQuestion, returned, wordIn } from './call.ts'
+import { addressIn, decoded, readQuestion, returned, wordIn } from './call.ts'
 
 const ABI = parseAbi([
   'function resolver(bytes32 node) view returns (address)',
@@ -20,17 +19,10 @@ const ABI = parseAbi([
 
 /** ENSIP-10: `resolve(bytes,bytes)`. */
 const EXTENDED_RESOLVER = '0x9061b923'
-/** The gas that an unknown resolver may use. */
 const READ_GAS_LIMIT = 5_000_000n
 /** In bytes: RFC 1035 §3.1, the encoding that ENSIP-10 uses. */
 const NAME_BYTES_MAX = 253
 const LABEL_BYTES_MAX = 63
-
-const addressIn = (data: Hex | null | undefined): string | null => {
-  if (data?.length !== 66 || !/^0x0{24}/.test(data)) return null
-  const address = checksum(`0x${data.slice(26)}`)
-  return address === ZERO_ADDRESS ? null : address
-}
 
 /** @throws invalid_input for a name that ENSIP-15 does not allow. Pure. */
 const normalizedName = (name: string, normalize: (name: string) => string): string => {
@@ -62,7 +54,8 @@ const readAddressOfName = async (
   { rpc, registry }: { readonly rpc: Rpc; readonly registry: string },
   input: string,
 ): Promise<string | null> => {
-  // Loaded late: its tables of characters take a tenth of the time in which a process starts, and few callers have names.
+  // Loaded late: its tables of characters take a tenth of the time in which a process starts, and few callers have
+  // names.
   const { namehash, normalize, packetToBytes } = await import('viem/ens')
   const name = normalizedName(input, normalize)
   const read = (to: string, data: Hex) => readQuestion({ to, data, gasLimit: READ_GAS_LIMIT })

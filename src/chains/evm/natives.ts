@@ -1,7 +1,7 @@
-// Reads the movements of the native coin in blocks, and who sent the transactions, which the same answers say. The traces of
-// a node show all movements, including internal ones. If the node cannot trace, or no longer has the state of a block, only
-// the values of the transactions themselves are known: those of the successful ones by their receipts. Which tracer the node
-// has is found out once.
+// Reads the movements of the native coin in blocks, and who sent the transactions, which the same answers say. The
+// traces of a node show all movements, including internal ones. If the node cannot trace, or no longer has the state of
+// a block, only the values of the transactions themselves are known: those of the successful ones by their receipts.
+// Which tracer the node has is found out once.
 
 import type { Hex } from '../chain.ts'
 import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from '../node/rpc.ts'
@@ -15,8 +15,8 @@ import { type CoinMove, type Senders, TRACERS, type TracedBlock, type Tracer, tr
 const TRACE_BATCH_LIMIT = 10
 const FULL_BLOCK_BATCH_LIMIT = 25
 
-/** A node answers the questions of one request one after the other, so even a few blocks are split into several requests. */
-const batchLimitOf = (blocks: number, most: number): number =>
+/** A node answers the questions of one request one by one, so even a few blocks are split into several requests. */
+const chooseBatchLimit = (blocks: number, most: number): number =>
   Math.max(1, Math.min(most, Math.ceil(blocks / (2 * RPC_PARALLEL_LIMIT))))
 
 /** The moves of a block's transactions by hash, in order. A transaction without moves may be missing. */
@@ -24,7 +24,7 @@ type BlockMoves = ReadonlyMap<Hex, readonly CoinMove[]>
 
 type BlockSent = { readonly moves: BlockMoves; readonly senders: Senders }
 
-/** The movements of coins in a block, and the senders of its transactions. `isTraced`: they include those inside transactions. */
+/** `isTraced`: the moves include those inside transactions. */
 export type BlockCoins = BlockSent & { readonly isTraced: boolean }
 
 /** What was found out about the node. `none`: it cannot trace. */
@@ -42,8 +42,8 @@ const findTracer = async ({ rpc }: NativesContext, number: bigint): Promise<Trac
 }
 
 /**
- * Whether a trace belongs to a block. It may belong to another one if another node behind the URL answered, or the chain
- * changed. The trees of callTracer do not name the block, and some have additional transactions (bor's state syncs).
+ * Whether a trace belongs to a block. It may belong to another one if another node behind the URL answered, or the
+ * chain changed. The trees of callTracer do not name the block, and some have more transactions (bor's state syncs).
  */
 const belongsTo = ({ blockHash, moves }: TracedBlock, header: BlockHeader): boolean =>
   blockHash === null
@@ -53,7 +53,7 @@ const belongsTo = ({ blockHash, moves }: TracedBlock, header: BlockHeader): bool
 const isComplete = ({ moves }: TracedBlock, header: BlockHeader): boolean =>
   header.transactionHashes.every((each) => moves.has(each))
 
-/** reth answers null for a block that it does not have, other nodes for one that they cannot trace. One batch, so one node answers. */
+/** reth answers null for a block that it lacks, others for one that they cannot trace. One node answers a batch. */
 const hasButCannotTrace = async (
   { rpc }: NativesContext,
   { header, tracer }: { readonly header: BlockHeader; readonly tracer: Tracer },
@@ -75,7 +75,7 @@ const readTraced = async (
   if (tracer === 'none' || tracer === 'unknown') return new Map()
   const answers = await rpc.tryAll(
     headers.map(({ number }) => traceQuestion(tracer, number)),
-    { size: 'bulk', batchLimit: batchLimitOf(headers.length, TRACE_BATCH_LIMIT) },
+    { size: 'bulk', batchLimit: chooseBatchLimit(headers.length, TRACE_BATCH_LIMIT) },
   )
   const found = new Map<Hex, BlockSent>()
   for (const [index, header] of headers.entries()) {
@@ -122,11 +122,9 @@ type OwnBlock = {
 }
 type Outcome = Omit<Receipt, 'logs'>
 
-const withoutLogs = ({ logs: _, ...outcome }: Receipt): Outcome => outcome
-
 const outcomesQuestion = (number: bigint): Question<readonly Outcome[]> => {
   const { method, params, parse } = blockReceiptsQuestion(number)
-  return question(method, params, (result) => (parse(result) ?? []).map(withoutLogs))
+  return question(method, params, (result) => (parse(result) ?? []).map(({ logs: _, ...outcome }) => outcome))
 }
 
 /** The outcomes of the transactions with a value, by hash. Others of the same blocks may be included. */
@@ -139,7 +137,7 @@ const readOutcomes = async (
   if (!tracing.noBlockReceipts) {
     const answers: readonly Answer<readonly Outcome[]>[] = await rpc.tryAll(
       blocks.map(({ header }) => outcomesQuestion(header.number)),
-      { size: 'bulk', batchLimit: batchLimitOf(blocks.length, TRACE_BATCH_LIMIT) },
+      { size: 'bulk', batchLimit: chooseBatchLimit(blocks.length, TRACE_BATCH_LIMIT) },
     )
     tracing.noBlockReceipts = answers.some((answer) => !answer.ok && isMethodMissing(answer.error))
     if (!tracing.noBlockReceipts) return byHash(answers.flatMap((answer) => rpc.need(answer)))
@@ -149,7 +147,10 @@ const readOutcomes = async (
 }
 
 /** null if the node's answers do not belong to the same block. */
-const ownMovesOf = ({ header, carrying, senders }: OwnBlock, outcomes: ReadonlyMap<Hex, Outcome>): BlockSent | null => {
+const findOwnMoves = (
+  { header, carrying, senders }: OwnBlock,
+  outcomes: ReadonlyMap<Hex, Outcome>,
+): BlockSent | null => {
   const moves = new Map<Hex, readonly CoinMove[]>()
   for (const { hash: transactionHash, from, to, value } of carrying) {
     const outcome = outcomes.get(transactionHash)
@@ -169,7 +170,7 @@ const readOwnMoves = async (
 ): Promise<readonly BlockSent[] | null> => {
   const found: readonly (FullBlock | null)[] = await context.rpc.askAll(
     headers.map(({ number }) => question('eth_getBlockByNumber', [toQuantity(number), true], nullable(parseFullBlock))),
-    { size: 'bulk', batchLimit: batchLimitOf(headers.length, FULL_BLOCK_BATCH_LIMIT) },
+    { size: 'bulk', batchLimit: chooseBatchLimit(headers.length, FULL_BLOCK_BATCH_LIMIT) },
   )
   const blocks: OwnBlock[] = []
   for (const [index, header] of headers.entries()) {
@@ -183,7 +184,7 @@ const readOwnMoves = async (
     context,
     blocks.filter(({ carrying }) => carrying.length > 0),
   )
-  const moves = blocks.flatMap((block) => ownMovesOf(block, outcomes) ?? [])
+  const moves = blocks.flatMap((block) => findOwnMoves(block, outcomes) ?? [])
   return moves.length === blocks.length ? moves : null
 }
 

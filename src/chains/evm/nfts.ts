@@ -50,7 +50,6 @@ export const readTokenUris = async (
 export const readContractUri = async (rpc: Rpc, contract: string): Promise<string | null> =>
   readUri(rpc, await rpc.try(read(contract, encodeFunctionData({ abi: ABI, functionName: 'contractURI' }))))
 
-/** The safe transfer by the collection's standard. Pure. */
 export const transferNftIntent = (request: TransferNftRequest, facts: AddressFacts | undefined): Intent => {
   const { contract, tokenId, amount } = request
   const from = hexText(request.from)
@@ -70,7 +69,6 @@ export const transferNftIntent = (request: TransferNftRequest, facts: AddressFac
   }
 }
 
-/** The creation of our own collection contract, by its standard. Pure. */
 export const collectionIntent = (request: CollectionRequest): Intent => {
   const { name, symbol, baseUri, contractUri, royalty, isSoulbound = false, standard = 'erc721' } = request
   const owner = hexText(request.owner)

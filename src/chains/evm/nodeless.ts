@@ -15,23 +15,16 @@ const accountOf = (text: string): string | null => {
   }
 }
 
-export const createNodelessEvmChain = ({
-  network,
-  family,
-  chainId,
-  coin,
-  knownTokens,
-  nameRegistry,
-}: EvmNetworkRow): NodelessChain => ({
-  network,
-  family,
-  chainId,
-  coin,
-  knownTokens,
-  hasNames: nameRegistry !== null,
+export const createNodelessEvmChain = (row: EvmNetworkRow): NodelessChain => ({
+  network: row.network,
+  family: row.family,
+  chainId: row.chainId,
+  coin: row.coin,
+  knownTokens: row.knownTokens,
+  hasNames: row.nameRegistry !== null,
   withoutRecipient: 'creation',
   hasTransactionTypes: true,
-  delegation: { chainId },
+  delegation: { chainId: row.chainId },
   isMortal: false,
   addressKind: 'address',
   parseAddress,
@@ -47,7 +40,7 @@ export const createNodelessEvmChain = ({
   randomAddress: () => addressOf(Uint8Array.of(4, ...randomBytes(64))),
   message: keyMessage,
   typedData: keyTypedData,
-  contractSigner: (address) => `eip155:${chainId}:${address}`,
+  contractSigner: (address) => `eip155:${row.chainId}:${address}`,
   verifyMessage: async (signed) => ((await isSignedByKey(signed)) ? 'key' : null),
   abiFiles: { bytesMax: ABI_FILE_BYTES_MAX, parse: parseAbiFile },
   isCallName: () => true,

@@ -1,6 +1,6 @@
-// Makes a transaction from an intent. One batch asks for everything; only a revert or a lack of funds needs more questions.
-// Estimates have no fees, so that a node cannot report missing funds for gas as a revert. Whether the sender can pay is checked
-// here, by the balance from the same batch.
+// Makes a transaction from an intent. One batch asks for everything; only a revert or a lack of funds needs more
+// questions. Estimates have no fees, so that a node cannot report missing funds for gas as a revert. Whether the sender
+// can pay is checked here, by the balance from the same batch.
 
 import { formatUnits } from 'viem'
 import { lower } from '../../platform/amount.ts'
@@ -12,14 +12,14 @@ import { type Answer, type Question, question } from '../node/rpc.ts'
 import { bytes, quantity, record } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
 import { transactionObject } from './call.ts'
-import { countQuestion, countsOf, notYetMined } from './counts.ts'
+import { countQuestion, joinCounts, notYetMined } from './counts.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas, tooMuchGas } from './intrinsic.ts'
 import type { NodeContext } from './limits.ts'
 import { assertBelowCeiling, type FeeHistory, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
-import { asDeployed } from './safe/storage.ts'
+import { asDeployed } from './safe/settings.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
 import { surchargeFrom, surchargeQuestions } from './surcharge.ts'
 import { assertForm, complete, type Fees, fillIn, pricedFees, worstCost } from './unsigned.ts'
@@ -27,14 +27,14 @@ import { assertForm, complete, type Fees, fillIn, pricedFees, worstCost } from '
 /** The state may change until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
 /**
- * More gas is needed than used: refunds (EIP-3529) return up to a fifth, and each inner call leaves a 64th to its caller
+ * More gas is needed than used: refunds (EIP-3529) return up to a fifth, and each inner call leaves a 64th behind
  * (EIP-150).
  */
 const GAS_USED_MARGIN_PERCENT = 50n
 const TRANSACTION_GAS = 21_000n
 /** go-ethereum's estimate is up to 1.5 % too high (eth/gasestimator). */
 const ESTIMATE_ERROR_PERCENT = 3n
-/** The smallest blocks that are known take twice as much: the small blocks of HyperEVM (Hyperliquid docs, dual-block architecture). */
+/** Half of the smallest blocks that are known, those of HyperEVM (Hyperliquid docs, dual-block architecture). */
 const FITS_ANY_BLOCK_GAS = 1_000_000n
 /** The assumed balance for estimating a transfer that the sender cannot pay. */
 const RICH = 2n ** 200n
@@ -44,12 +44,12 @@ type PrepareContext = Omit<NodeContext, 'network'> & { readonly row: EvmNetworkR
 const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * percent) / 100n
 
 /** The state on which the transaction will run, as far as the node knows. */
-const stateOf = ({ limits }: PrepareContext): string => (limits.lacks('pending') ? 'latest' : 'pending')
+const chooseState = ({ limits }: PrepareContext): string => (limits.lacks('pending') ? 'latest' : 'pending')
 
 /** `overrides`: assumptions about the state. */
 type Sending = { readonly from: string; readonly intent: Intent; readonly overrides: Overrides }
 
-const sendingOf = (intent: Intent, from: string, asIfDeployed: ContractWallet | undefined): Sending => ({
+const createSending = (intent: Intent, from: string, asIfDeployed: ContractWallet | undefined): Sending => ({
   intent,
   from,
   overrides: asIfDeployed === undefined ? {} : asDeployed(asIfDeployed),
@@ -57,7 +57,7 @@ const sendingOf = (intent: Intent, from: string, asIfDeployed: ContractWallet | 
 
 const gasParams = (context: PrepareContext, { from, intent, overrides }: Sending): readonly unknown[] => [
   transactionObject(from, intent),
-  stateOf(context),
+  chooseState(context),
   ...(Object.keys(overrides).length === 0 ? [] : [overridesObject(overrides)]),
 ]
 
@@ -146,7 +146,7 @@ const explainNoFunds = async (
 ): Promise<AppError> => {
   const { intent, from } = sending
   const [balance, gas] = await Promise.all([
-    context.rpc.ask(question('eth_getBalance', [from, stateOf(context)], quantity)),
+    context.rpc.ask(question('eth_getBalance', [from, chooseState(context)], quantity)),
     estimateRich(context, sending),
   ])
   const wanted = gas.ok ? withMargin(gas.value, ESTIMATE_MARGIN_PERCENT) : intrinsicGas(intent)
@@ -195,8 +195,8 @@ const gasAfterPending = async (context: PrepareContext, estimated: EstimatedSend
 }
 
 /**
- * Whether a call needs so little gas that its target seems to have no code. If a pending transaction creates the contract, the
- * estimate is far too low.
+ * Whether a call needs so little gas that its target seems to have no code. If a pending transaction creates the
+ * contract, the estimate is far too low.
  */
 const seemsWithoutCode = (intent: Intent, gas: bigint): boolean =>
   intent.to !== null &&
@@ -212,7 +212,7 @@ export const prepare = async (
   const { rpc, row } = context
   const { intent, from, options } = input
   assertForm(intent, row)
-  const sending = sendingOf(intent, from, options.asIfDeployed)
+  const sending = createSending(intent, from, options.asIfDeployed)
   const answers = await rpc.tryAll([
     countQuestion(from, 'latest'),
     countQuestion(from, 'pending'),
@@ -224,7 +224,7 @@ export const prepare = async (
   ])
   const [mined, pending, balanceAnswer, feeHistory, firstGas, blockGasLimit, ...surchargeAnswers] = answers
   assertFitsBlock(intent, rpc.need(blockGasLimit))
-  const counts = countsOf(rpc.need(mined), rpc.need(pending))
+  const counts = joinCounts(rpc.need(mined), rpc.need(pending))
   const balance = rpc.need(balanceAnswer)
   const surchargeAt = surchargeFrom(rpc, surchargeAnswers)
   const market = await marketOf(context, rpc.need(feeHistory))
@@ -246,7 +246,6 @@ export const prepare = async (
   return { ...counts, unsigned, atMarket, balance, worstCost: cost, surcharge, feeAsset: null }
 }
 
-/** The answer to a question that was asked. */
 const asked = <Value>(answer: Answer<Value | null>): Answer<Value> => {
   if (!answer.ok) return answer
   if (answer.value === null) throw new Error('the node was not asked for this')
@@ -281,7 +280,7 @@ const feesAtMarket = async (context: PrepareContext, intent: Intent, history: Fe
   return chooseFees(intent, market)
 }
 
-/** See `Submission.fill`. One batch asks for all that is open. A sender without funds can sign too. @throws fee_ceiling_reached */
+/** See `Submission.fill`. One batch asks for all that is open. A sender needs no funds. @throws fee_ceiling_reached */
 export const fill = async (
   context: PrepareContext,
   input: { readonly intent: Intent; readonly from: string; readonly options: FillOptions },
@@ -291,7 +290,7 @@ export const fill = async (
   const { nonce: wanted, asIfDeployed } = options
   const whole = typeof wanted === 'number' ? complete(row, { ...intent, nonce: wanted }) : null
   if (whole !== null) return whole
-  const sending = sendingOf(intent, from, asIfDeployed)
+  const sending = createSending(intent, from, asIfDeployed)
   const fixed = fixedFees(intent)
   const isOpen = typeof wanted !== 'number'
   const [mined, pending, history, gas, blockGasLimit] = await rpc.tryAll([
@@ -301,7 +300,7 @@ export const fill = async (
     intent.gasLimit === undefined ? gasQuestion(context, sending) : null,
     blockGasLimitQuestion(intent.gasLimit),
   ])
-  const nonce = isOpen ? await wanted(countsOf(rpc.need(asked(mined)), rpc.need(asked(pending)))) : wanted
+  const nonce = isOpen ? await wanted(joinCounts(rpc.need(asked(mined)), rpc.need(asked(pending)))) : wanted
   assertFitsBlock(intent, rpc.need(blockGasLimit))
   const [fees, gasLimit] = await Promise.all([
     fixed ?? feesAtMarket(context, intent, rpc.need(asked(history))),

@@ -1,16 +1,15 @@
-// Previews a bundle with one eth_simulateV1. The standards of the touched contracts are read (and remembered), because some
-// calls and events have one meaning for ERC-20 and another for ERC-721.
-// On a node without eth_simulateV1 each element runs alone on the newest block: eth_call shows whether it succeeds, and
-// debug_traceCall, if the node has it, the movements. An error then says that the elements before it were ignored.
+// Previews a bundle with one eth_simulateV1. The standards of the touched contracts are read (and remembered), because
+// some calls and events have one meaning for ERC-20 and another for ERC-721. On a node without eth_simulateV1 each
+// element runs alone on the newest block: eth_call shows whether it succeeds, and debug_traceCall, if the node has it,
+// the movements. An error then says that the elements before it were ignored.
 
 import type { EvmNetworkRow } from '../../platform/networks.ts'
 import { type AddressFacts, asStandard, type Facts, type Intent, type Movement, type Preview } from '../chain.ts'
-import { NodeUnavailable, question } from '../node/rpc.ts'
-import { bytes } from '../node/wire.ts'
+import { question } from '../node/rpc.ts'
+import { bytes, unlessUnavailable } from '../node/wire.ts'
 import { checksum } from './address.ts'
 import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
-import { type CallTrace, callTraceQuestion, logProbe } from './call-traces.ts'
 import { type CoinContract, countedLogs } from './coin-contract.ts'
 import { type CallSite, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
@@ -19,7 +18,7 @@ import { tooMuchGas, whyInvalid } from './intrinsic.ts'
 import type { NodeContext } from './limits.ts'
 import { movementOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
-import { correctRevmTransfers } from './revm-transfers.ts'
+import { type CallTrace, callTraceQuestion, correctRevmTransfers, logProbe } from './revm-transfers.ts'
 import type { RawLog } from './simulate.ts'
 import { type FoundTransfer, transfersIn } from './wrapped.ts'
 
@@ -39,7 +38,7 @@ const neverRun = (failure: string): Failed => ({ failure, reverted: '0x' })
 
 const REMARK = ' (elements before it were not taken into account: the node cannot simulate a bundle)'
 
-/** Why no transaction may do what a node simulated: nodes do not bound the gas of a call there (EIP-7825). null if one may. */
+/** Why no transaction may do what a node simulated: there, nodes do not bound a call's gas (EIP-7825). */
 const whyTooMuch = ({ row }: Context, call: Call | undefined, gasUsed: bigint): string | null => {
   const { maxTransactionGas: most } = row
   if (most === null) return null
@@ -47,27 +46,22 @@ const whyTooMuch = ({ row }: Context, call: Call | undefined, gasUsed: bigint): 
   return gasUsed > most ? tooMuchGas(row, { needed: gasUsed, most }) : null
 }
 
-/** Traces each call alone, null for one without a trace; null if the node cannot trace. Errors are ignored: eth_call shows failures. */
+/** Traces each call alone; null for one without a trace, or if the node cannot trace. eth_call shows the failures. */
 const traceEach = async (
   { rpc, limits }: Context,
   from: string,
   calls: readonly Call[],
 ): Promise<readonly (CallTrace | null)[] | null> => {
   if (limits.lacks('call traces')) return null
-  try {
-    const [probe, ...traces] = await rpc.tryAll([
-      logProbe(from),
-      ...calls.map((call) => (whyInvalid(call) === null ? callTraceQuestion(from, call) : null)),
-    ])
-    if (probe.ok ? probe.value?.logs.length === 1 : !isMethodMissing(probe.error)) {
-      return traces.map((trace) => (trace.ok ? trace.value : null))
-    }
-    limits.learn('call traces')
-    return null
-  } catch (error) {
-    if (error instanceof NodeUnavailable) return null
-    throw error
+  const questions = calls.map((call) => (whyInvalid(call) === null ? callTraceQuestion(from, call) : null))
+  const answers = await unlessUnavailable(rpc.tryAll([logProbe(from), ...questions]))
+  if (answers === null) return null
+  const [probe, ...traces] = answers
+  if (probe.ok ? probe.value?.logs.length === 1 : !isMethodMissing(probe.error)) {
+    return traces.map((trace) => (trace.ok ? trace.value : null))
   }
+  limits.learn('call traces')
+  return null
 }
 
 /** Both kinds of simulation trace the coin. */
@@ -125,7 +119,7 @@ const contractsIn = (intents: readonly Intent[], ends: readonly End[]): readonly
   return [...called, ...moved]
 }
 
-const siteOf = ({ to, input }: Intent): CallSite | null => {
+const findSite = ({ to, input }: Intent): CallSite | null => {
   const selector = to === null ? null : selectorIn(input)
   return selector === null ? null : { to, selector }
 }
@@ -149,7 +143,7 @@ export const previewBundle = async (
   const { from, intents } = input
   const [ends, functions] = await Promise.all([
     simulateAll(context, from, intents),
-    readDeclared(context, { kind: 'function', sites: intents.map(siteOf) }),
+    readDeclared(context, { kind: 'function', sites: intents.map(findSite) }),
   ])
   const [facts, errors] = await Promise.all([
     context.facts(contractsIn(intents, ends)),

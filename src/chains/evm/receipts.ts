@@ -3,18 +3,9 @@
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from '../node/wire.ts'
-import { parseLog, type RawLog } from './simulate.ts'
+import { parseLog } from './simulate.ts'
 
-/** A log with its position in the chain. */
-export type MinedLog = RawLog & {
-  readonly blockHash: Hex
-  readonly blockNumber: bigint
-  readonly transactionHash: Hex
-  readonly transactionIndex: number
-  readonly logIndex: number
-}
-
-export const parseMinedLog = (value: unknown): MinedLog => {
+export const parseMinedLog = (value: unknown) => {
   const log = record(value)
   return {
     ...parseLog(value),
@@ -26,25 +17,21 @@ export const parseMinedLog = (value: unknown): MinedLog => {
   }
 }
 
-/** `contractAddress` is that of the created contract. Some nodes set it for plain calls too. */
-export type Receipt = {
-  readonly transactionHash: Hex
-  readonly blockHash: Hex
-  readonly success: boolean
-  readonly contractAddress: Hex | null
-  readonly logs: readonly MinedLog[]
-}
+export type MinedLog = ReturnType<typeof parseMinedLog>
 
-const parseReceipt = (value: unknown): Receipt => {
+const parseReceipt = (value: unknown) => {
   const receipt = record(value)
   return {
     transactionHash: hash(receipt.transactionHash),
     blockHash: hash(receipt.blockHash),
     success: quantity(receipt.status) === 1n,
+    // Of the created contract. Some nodes set it for plain calls too.
     contractAddress: nullable(rawAddress)(receipt.contractAddress),
     logs: listOf(parseMinedLog)(receipt.logs),
   }
 }
+
+export type Receipt = ReturnType<typeof parseReceipt>
 
 /** All receipts of a block; null if the node does not have the block. Not every node has this method. */
 export const blockReceiptsQuestion = (number: bigint): Question<readonly Receipt[] | null> =>

@@ -1,9 +1,10 @@
-// Why a mined transaction failed. A receipt does not say it, so the transaction's call is made again: on the state before its block,
-// and, if that succeeds, on the state after it. Both lack the earlier transactions of the block, or have later ones too.
+// Why a mined transaction failed. A receipt does not say it, so the transaction's call is made again: on the state
+// before its block, and, if that succeeds, on the state after it. Neither has exactly the earlier transactions of the
+// block.
 
 import type { Hex } from '../chain.ts'
-import { NodeUnavailable, question } from '../node/rpc.ts'
-import { bytes, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
+import { question } from '../node/rpc.ts'
+import { bytes, nullable, quantity, rawAddress, record, toQuantity, unlessUnavailable } from '../node/wire.ts'
 import { checksum } from './address.ts'
 import { transactionObject } from './call.ts'
 import { describeFailures, type Failed, failedBy } from './failures.ts'
@@ -39,29 +40,25 @@ const failureAt = async (
   const answer = await rpc.try(question('eth_call', [transactionObject(from, call), toQuantity(blockNumber)], bytes))
   if (answer.ok) return 'succeeds'
   if (isRevert(answer.error)) return failedBy(answer.error)
-  // It was mined, so its sender had the coins: an earlier transaction of the block brought them, or a later one took them.
+  // It was mined, so its sender had the coins: another transaction of the block brought or took them.
   if (isNoFunds(answer.error)) return 'poor'
   if (isStateMissing(answer.error) || isBlockMissing(answer.error)) return 'state_gone'
   if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
   return failedBy(answer.error)
 }
 
-/** See `Delivery.failureReason`. */
-export const readFailureReason = async (context: NodeContext, hash: Hex): Promise<string | null> => {
-  try {
-    const mined = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseMined)))
-    if (mined === null || mined.blockNumber === null || mined.blockNumber === 0n) return null
-    const before = await failureAt(context, mined, mined.blockNumber - 1n)
-    const found =
-      before === 'succeeds' || before === 'poor' ? await failureAt(context, mined, mined.blockNumber) : before
-    if (found === 'state_gone') return STATE_GONE
-    if (found === 'poor' || (found === 'succeeds' && before === 'poor')) return null
-    if (found === 'succeeds') return SUCCEEDS
-    const [reason] = await describeFailures(context, [{ to: mined.call.to, failed: found }])
-    return reason ?? found.failure
-  } catch (error) {
-    // A result must not wait for its reason.
-    if (error instanceof NodeUnavailable) return null
-    throw error
-  }
+const findReason = async (context: NodeContext, hash: Hex): Promise<string | null> => {
+  const mined = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseMined)))
+  if (mined === null || mined.blockNumber === null || mined.blockNumber === 0n) return null
+  const before = await failureAt(context, mined, mined.blockNumber - 1n)
+  const found = before === 'succeeds' || before === 'poor' ? await failureAt(context, mined, mined.blockNumber) : before
+  if (found === 'state_gone') return STATE_GONE
+  if (found === 'poor' || (found === 'succeeds' && before === 'poor')) return null
+  if (found === 'succeeds') return SUCCEEDS
+  const [reason] = await describeFailures(context, [{ to: mined.call.to, failed: found }])
+  return reason ?? found.failure
 }
+
+/** See `Delivery.failureReason`. A result must not wait for its reason. */
+export const readFailureReason = (context: NodeContext, hash: Hex): Promise<string | null> =>
+  unlessUnavailable(findReason(context, hash))

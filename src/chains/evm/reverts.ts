@@ -5,7 +5,7 @@ import type { AbiInput, Hex } from '../chain.ts'
 import type { RpcError } from '../node/rpc.ts'
 import { isHex, isRecord, type JsonRecord } from '../node/wire.ts'
 import { cleanText } from '../text.ts'
-import { namesOf } from './abi-types.ts'
+import { chooseNames } from './abi-types.ts'
 import { type Declared, decodeError, selectorIn } from './decode.ts'
 import { isNoFunds, isRevert, revertData } from './node-errors.ts'
 
@@ -50,7 +50,7 @@ const shownValue = (input: AbiInput, value: unknown): string => {
 
 /** `sender: 0x…, balance: 1`; a value without a name is shown alone. */
 const shownValues = (inputs: readonly AbiInput[], values: JsonRecord): string => {
-  const names = namesOf(inputs)
+  const names = chooseNames(inputs)
   return inputs
     .map((input, index) => {
       const name = names[index] ?? ''
@@ -96,7 +96,6 @@ export const revertReason = (data: Hex, declared?: Declared): string => {
   return cleanText(`${error.name}(${shownValues(error.inputs, error.arguments)})`, REASON_LIMIT)
 }
 
-/** The error text for the bytes of a revert. Pure. */
 export const revertFailure = (data: Hex, declared?: Declared): string =>
   `execution reverted: ${revertReason(data, declared)}`
 
@@ -125,8 +124,8 @@ export const failureOf = (error: RpcError): string => {
 }
 
 /**
- * The error text for one call of a simulation. anvil reports `execution failed` for everything. A revert without a reason is
- * then recognised by its remaining gas, which only a revert gives back. Pure.
+ * The error text for one call of a simulation. anvil reports `execution failed` for everything. A revert without a
+ * reason is then recognised by its remaining gas, which only a revert gives back. Pure.
  */
 export const simulatedFailure = (end: {
   readonly message: string

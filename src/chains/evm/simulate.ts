@@ -1,5 +1,6 @@
 // One request of eth_simulateV1 (execution-apis): calls of one sender, in order, on top of an existing block. Without
-// validation the sender needs no balance for gas. traceTransfers adds a Transfer log from 0xeeee… for each movement of the coin.
+// validation the sender needs no balance for gas. traceTransfers adds a Transfer log from 0xeeee… for each coin
+// movement.
 
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
@@ -19,17 +20,13 @@ export type SimulatedCall = {
 }
 
 /** What the simulation assumes of accounts. `stateDiff`: single slots of the storage, 32 bytes each. */
-export type Overrides = Readonly<
-  Record<
-    string,
-    {
-      readonly balance?: bigint
-      readonly code?: Hex
-      readonly nonce?: number
-      readonly stateDiff?: Readonly<Record<Hex, Hex>>
-    }
-  >
->
+export type Overrides = Readonly<Record<string, AccountOverride>>
+type AccountOverride = {
+  readonly balance?: bigint
+  readonly code?: Hex
+  readonly nonce?: number
+  readonly stateDiff?: Readonly<Record<Hex, Hex>>
+}
 
 /** Calls that run one after the other, and what is assumed before the first one. */
 export type Segment = { readonly overrides: Overrides; readonly calls: readonly Call[] }
@@ -81,7 +78,6 @@ export const overridesObject = (overrides: Overrides): Record<string, unknown> =
     ]),
   )
 
-/** The results of the calls of all segments, in order. */
 export const simulateQuestion = (
   from: string,
   segments: readonly Segment[],

@@ -1,5 +1,6 @@
-// OP-stack chains charge two fees beside the gas, which a transaction cannot limit: one for its data on layer 1, and since
-// Isthmus one for the chain's operator, which the sender must have for the whole gas limit. The GasPriceOracle computes both.
+// OP-stack chains charge two fees beside the gas, which a transaction cannot limit: one for its data on layer 1, and
+// since Isthmus one for the chain's operator, which the sender must have for the whole gas limit. GasPriceOracle
+// computes both.
 //
 // The operator fee grows evenly with the gas (OP-stack specs, GasPriceOracle, getOperatorFee):
 //   Isthmus   gas * operatorFeeScalar / 10^6 + operatorFeeConstant
@@ -17,7 +18,7 @@ import { serializeUnsigned } from './encode.ts'
 import { isExecutionFailure } from './node-errors.ts'
 import { longest } from './unsigned.ts'
 
-/** Layer 1's fees may rise until the transaction is included. The operator fee changes only by the chain's configuration. */
+/** Layer 1's fees may rise until the transaction is included. The operator fee is part of the chain's configuration. */
 const L1_FEE_MARGIN_PERCENT = 25n
 /** A multiple of Isthmus' 10^6, so that its formula has no remainder here, and both formulas are met exactly. */
 const SAMPLE_GAS = 10n ** 9n
@@ -79,7 +80,7 @@ const operatorFeeIn = (rpc: Rpc, answer: Answer<bigint | null>): bigint => {
   throw rpc.refusal(answer.error)
 }
 
-/** The most that the network takes beside gas, by the gas limit: the fee for layer 1 with a margin, and the operator fee. */
+/** The most that the network takes beside gas, by the gas limit: layer 1's fee with a margin, and the operator fee. */
 export const surchargeFrom = (
   rpc: Rpc,
   [l1Answer, noGasAnswer, sampleAnswer]: Three<Answer<bigint | null>>,

@@ -4,8 +4,8 @@
 // - a contract wallet makes several calls;
 // - a key sends our own token by the token's batch function;
 // - a key sends coins by a contract creation whose code pays the recipients and leaves no contract behind.
-// A key cannot send another token to several recipients: that would need an approval of a contract that moves the tokens, in a
-// transaction before (docs/decisions/0025-several-transfers-by-a-key.md).
+// A key cannot send another token to several recipients: that would need an approval of a contract that moves the
+// tokens, in a transaction before (docs/decisions/0025-several-transfers-by-a-key.md).
 
 import { encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
 import { AppError } from '../../platform/errors.ts'
@@ -13,10 +13,9 @@ import type { Hex, Intent, MintTokenRequest, TokenRequest, Tokens, Transfer, Tra
 import { question } from '../node/rpc.ts'
 import { bytes, hexText } from '../node/wire.ts'
 import { parseAddress } from './address.ts'
-import { returned, transactionObject, wordIn } from './call.ts'
+import { returned, supportsInterface, transactionObject, wordIn } from './call.ts'
 import { coinBatchAbi, coinBatchBytecode } from './contracts/coin-batch.generated.ts'
 import { tokenAbi, tokenBytecode } from './contracts/token.generated.ts'
-import { supportsInterface } from './interfaces.ts'
 import type { NodeContext } from './limits.ts'
 import { usableMint } from './mint-trials.ts'
 
@@ -31,7 +30,6 @@ const BATCH_TRANSFER = '0x88d695b2'
 
 const call = (to: string, input: Hex): Intent => ({ to, value: 0n, input })
 
-/** The creation of our own token contract. Pure. */
 const creationIntent = (request: TokenRequest): Intent => {
   const { name, symbol, decimals, initialSupply, owner } = request
   const args = [name, symbol, decimals, initialSupply, hexText(owner)] as const
@@ -45,16 +43,15 @@ const mintTokenIntent = (context: NodeContext, request: MintTokenRequest): Promi
   return usableMint(context, wanted)
 }
 
-const listsOf = (transfers: readonly Transfer[]) =>
+const splitTransfers = (transfers: readonly Transfer[]) =>
   [transfers.map(({ recipient }) => hexText(recipient)), transfers.map(({ amount }) => amount)] as const
 
-/** Coins for one or several recipients. Pure. */
 const coinTransferIntents = ({ transfers, canBatch }: TransfersRequest): readonly Intent[] => {
   if (canBatch || transfers.length === 1) {
     return transfers.map(({ recipient, amount }) => ({ to: recipient, value: amount, input: '0x' }))
   }
   const value = transfers.reduce((sum, { amount }) => sum + amount, 0n)
-  const data = { abi: coinBatchAbi, bytecode: coinBatchBytecode, args: listsOf(transfers) } as const
+  const data = { abi: coinBatchAbi, bytecode: coinBatchBytecode, args: splitTransfers(transfers) } as const
   return [{ to: null, value, input: encodeDeployData(data) }]
 }
 
@@ -68,12 +65,15 @@ const batchIntent = async (
       'A wallet of type "eoa" can send only coins, and tokens that were created here, to several recipients at once; a wallet of type "contract" can send every token.',
     )
   }
-  return call(contract, encodeFunctionData({ abi: tokenAbi, functionName: 'batchTransfer', args: listsOf(transfers) }))
+  return call(
+    contract,
+    encodeFunctionData({ abi: tokenAbi, functionName: 'batchTransfer', args: splitTransfers(transfers) }),
+  )
 }
 
 /**
- * Refuses a token whose function says that it does not transfer. Some tokens return nothing, which means true. A revert is left to
- * the simulation of the transaction, which also knows what is pending.
+ * Refuses a token whose function says that it does not transfer. Some tokens return nothing, which means true. A revert
+ * is left to the simulation of the transaction, which also knows what is pending.
  */
 const refuseDeclined = async ({ rpc }: NodeContext, from: string, intents: readonly Intent[]): Promise<void> => {
   const answers = await rpc.tryAll(
@@ -104,7 +104,6 @@ const tokenTransferIntents = async (
   return intents
 }
 
-/** Creates the operations on tokens of a network with a node. */
 export const createTokens = (context: NodeContext): Tokens => ({
   amountEnd: UINT256_END,
   coinTransfers: async (request) => coinTransferIntents(request),

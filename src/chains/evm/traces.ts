@@ -1,7 +1,7 @@
-// Reads movements of the native coin inside transactions from the two kinds of traces that nodes have: `trace_block` (erigon,
-// nethermind, reth, anvil: a flat list) and `debug_traceBlockByNumber` with callTracer (go-ethereum: a tree). Both become the
-// same frames, in the order of execution. A call, creation or self-destruction with a value moves the coin, unless it or a
-// frame around it failed. The value of a delegate call is only inherited and moves nothing.
+// Reads movements of the native coin inside transactions from the two kinds of traces that nodes have: `trace_block`
+// (erigon, nethermind, reth, anvil: a flat list) and `debug_traceBlockByNumber` with callTracer (go-ethereum: a tree).
+// Both become the same frames, in the order of execution. A call, creation or self-destruction with a value moves the
+// coin, unless it or a frame around it failed. The value of a delegate call is only inherited and moves nothing.
 
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
@@ -39,14 +39,13 @@ type Frame = {
   readonly move: Omit<CoinMove, 'isOwn'> | null
 }
 
-/** Whether a trace reports an error. Pure. */
 export const hasFailed = ({ error }: JsonRecord): boolean => error !== null && error !== undefined
 
 const isBelow = (path: readonly number[], other: readonly number[]): boolean =>
   other.every((step, index) => path[index] === step)
 
 /** Frames are in order, so the frames that a failed one undid follow it directly. */
-const movesOf = (frames: readonly Frame[]): readonly CoinMove[] => {
+const collectMoves = (frames: readonly Frame[]): readonly CoinMove[] => {
   const moves: CoinMove[] = []
   let undone: readonly number[] | null = null
   for (const { path, failed, move } of frames) {
@@ -108,10 +107,9 @@ const parseFlatTraces = (value: unknown): TracedBlock => {
     if (others === undefined) frames.set(transactionHash, [frame])
     else others.push(frame)
   }
-  return { blockHash, moves: new Map([...frames].map(([key, each]) => [key, movesOf(each)])), senders }
+  return { blockHash, moves: new Map([...frames].map(([key, each]) => [key, collectMoves(each)])), senders }
 }
 
-/** The callTracer frames that move their value. */
 const MOVING_TYPES: readonly string[] = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
 
 /** The movement by a callTracer frame itself, even if the frame failed; null if it moves nothing. */
@@ -137,7 +135,7 @@ const parseTrees = (value: unknown): TracedBlock => {
     parseTree(entry.result, [], frames)
     const transactionHash = hash(entry.txHash)
     addSender(senders, { transactionHash, from: record(entry.result).from })
-    return [transactionHash, movesOf(frames)]
+    return [transactionHash, collectMoves(frames)]
   })
   return { blockHash: null, moves: new Map(entries), senders }
 }

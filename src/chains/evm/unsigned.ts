@@ -1,12 +1,18 @@
-// Makes unsigned transactions from intents, without a node. What every pool would refuse by its form is refused here: recorded,
-// it would hold its nonce until it is given up.
+// Makes unsigned transactions from intents, without a node. What every pool would refuse by its form is refused here:
+// recorded, it would hold its nonce until it is given up.
 
 import { higher } from '../../platform/amount.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { EvmNetworkRow } from '../../platform/networks.ts'
-import type { EvmUnsigned, Intent, Offer } from '../chain.ts'
+import type { EvmUnsigned, Intent, Offer, Unsigned } from '../chain.ts'
 import { serializeUnsigned } from './encode.ts'
 import { leastGas } from './intrinsic.ts'
+
+/** Callers pass a transaction back only to the chain that made it. */
+export const evmUnsigned = (unsigned: Unsigned): EvmUnsigned => {
+  if (unsigned.family !== 'evm') throw new Error('expected an unsigned transaction of an EVM network')
+  return unsigned
+}
 
 /** Fees, in wei per unit of gas. */
 export type Fees = Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
@@ -61,7 +67,7 @@ export const assertForm = (intent: Intent, row: Row): void => {
 }
 
 /** An access list makes a transaction with a gas price one of type 1, even if it is empty. Pure. */
-const formOf = ({ gasPrice, accessList }: Intent): Pick<EvmUnsigned, 'type' | 'accessList'> => ({
+const chooseType = ({ gasPrice, accessList }: Intent): Pick<EvmUnsigned, 'type' | 'accessList'> => ({
   ...(gasPrice === undefined ? {} : { type: accessList === undefined ? 'legacy' : 'eip2930' }),
   ...(accessList === undefined ? {} : { accessList }),
 })
@@ -78,7 +84,7 @@ const merge = (intent: Intent, rest: Rest): EvmUnsigned => ({
   gasLimit: rest.gasLimit,
   maxFeePerGas: rest.maxFeePerGas,
   maxPriorityFeePerGas: rest.maxPriorityFeePerGas,
-  ...formOf(intent),
+  ...chooseType(intent),
 })
 
 /** The transaction with the longest nonce, gas and fees that it may get. Only for its size. Pure. */
@@ -94,7 +100,6 @@ export const longest = (intent: Intent, row: Pick<Row, 'chainId' | 'maxFeePerGas
   })
 }
 
-/** Makes the transaction from the intent and the fields that it left open. */
 export const fillIn = (intent: Intent, rest: Rest & { readonly row: Row }): EvmUnsigned => {
   assertFees(rest)
   assertForm(intent, rest.row)

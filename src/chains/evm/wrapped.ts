@@ -1,6 +1,7 @@
-// Wrapped coins. WETH9 and its copies emit Deposit and Withdrawal events instead of Transfer. They are shown as a mint and a
-// burn of the token. Other contracts (staking, bridges) emit the same events. So an event counts only if the same amount of
-// the coin moved into or out of the contract, and no Transfer shows the same. previewBundle also requires an ERC-20.
+// Wrapped coins. WETH9 and its copies emit Deposit and Withdrawal events instead of Transfer. They are shown as a mint
+// and a burn of the token. Other contracts (staking, bridges) emit the same events. So an event counts only if the same
+// amount of the coin moved into or out of the contract, and no Transfer shows the same. previewBundle requires an
+// ERC-20 too.
 
 import type { Hex } from '../chain.ts'
 import { ZERO_ADDRESS } from './address.ts'
@@ -17,7 +18,7 @@ const NOBODY: Hex = ZERO_ADDRESS
 export type FoundTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
 
 /** The mint or burn in a Deposit or Withdrawal event; null for other logs. Pure. */
-export const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {
+export const parseWrap = ({ address, topics, data }: RawLog): Transfer | null => {
   const [topic, who] = topics
   if (topics.length !== 2 || data.length !== WORD_DATA_LENGTH) return null
   const holder = addressIn(who?.slice(2))
@@ -32,7 +33,7 @@ const isSame = (one: Transfer, other: Transfer): boolean =>
 /** The transfers in the logs of one call, in order. Pure. */
 export const transfersIn = (logs: readonly RawLog[]): readonly FoundTransfer[] => {
   const found = logs.flatMap((log): readonly FoundTransfer[] => {
-    const wrap = wrapOf(log)
+    const wrap = parseWrap(log)
     if (wrap !== null) return [{ transfer: wrap, isWrap: true }]
     return transfersOf(log).map((transfer) => ({ transfer, isWrap: false }))
   })

@@ -8,12 +8,12 @@
 //   down         a question timed out, and it has answered nothing since that question: nothing is sent until a probe is
 //                answered. The pause between probes grows.
 //
-// Only `resting` and `down` keep requests back. A failure that comes quickly costs nothing, so such a node can be asked again at
-// once. A long question that times out while the node answers others says nothing about the node.
+// Only `resting` and `down` keep requests back. A failure that comes quickly costs nothing, so such a node can be asked
+// again at once. A long question that times out while the node answers others says nothing about the node.
 
 import type { Network, NodeTrouble } from '../../../db/words.ts'
 import type { NodeState } from '../nodes.ts'
-import { type AskOptions, BULK_TIMEOUT_TIMES, NodeUnavailable, type Rpc, rpcOf } from './rpc.ts'
+import { type AskOptions, BULK_TIMEOUT_TIMES, buildRpc, NodeUnavailable, type Rpc } from './rpc.ts'
 
 const FAILURES_MAX = 3
 const FIRST_PAUSE_MS = 1_000
@@ -53,11 +53,8 @@ type HealthInput = {
   readonly plain: Rpc
   readonly network: Network
   readonly timeoutMs: number
-  /** Whether it is the network's only node. */
   readonly isOnly: boolean
-  /** Asks the node how it is. */
   readonly probe: () => Promise<unknown>
-  /** Called for each failure of this node. */
   readonly report: (trouble: NodeTrouble) => void
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number
@@ -72,14 +69,14 @@ const createDown = ({ probe, nowMs }: Pick<HealthInput, 'probe' | 'nowMs'>) => {
   let backAtMs = Number.NEGATIVE_INFINITY
   let down: { readonly since: string; nextAtMs: number } | null = null
 
-  const wait = (of: NonNullable<typeof down>): void => {
-    of.nextAtMs = nowMs() + pauseMs
+  const wait = (period: NonNullable<typeof down>): void => {
+    period.nextAtMs = nowMs() + pauseMs
     const again = (): void => {
-      if (down !== of) return
+      if (down !== period) return
       // Not awaited: a probe that hangs must not delay the next one, which the node may answer.
       probe().catch(() => {})
       pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)
-      wait(of)
+      wait(period)
     }
     // It keeps no process alive.
     setTimeout(again, pauseMs).unref()
@@ -164,7 +161,6 @@ const createRecord = (input: Pick<HealthInput, 'network' | 'probe' | 'report' | 
   return { answered, failed, waitsLong, restMs, refusal, state, lastTrouble: () => lastTrouble }
 }
 
-/** Watches the requests to one node. */
 export const createHealth = (input: HealthInput): Health => {
   const { plain, network, timeoutMs, isOnly, probe, nowMs } = input
   const { answered, failed, waitsLong, ...record } = createRecord(input)
@@ -185,8 +181,8 @@ export const createHealth = (input: HealthInput): Health => {
 
   const tryAll: Rpc['tryAll'] = async (questions, options) => {
     const isProbe = options?.isProbe === true
-    const kept = isProbe ? null : record.refusal()
-    if (kept !== null) throw kept
+    const refused = isProbe ? null : record.refusal()
+    if (refused !== null) throw refused
     const askedAtMs = nowMs()
     const late = isProbe ? undefined : setTimeout(doubt, patienceMs(options))
     try {
@@ -206,5 +202,5 @@ export const createHealth = (input: HealthInput): Health => {
     }
   }
 
-  return { ...record, rpc: rpcOf(network, tryAll), patienceMs, latencyMs: () => latencyMs }
+  return { ...record, rpc: buildRpc(network, tryAll), patienceMs, latencyMs: () => latencyMs }
 }

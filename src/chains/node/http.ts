@@ -1,7 +1,7 @@
 // JSON-RPC over HTTP: each batch is one POST request.
 
 import type { Network } from '../../../db/words.ts'
-import { NodeUnavailable } from './unavailable.ts'
+import { NodeUnavailable } from './wire.ts'
 
 /** Longer answers are not read. The traces of a block on a busy network take about 20 MB. */
 export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
@@ -62,7 +62,7 @@ const post = async (wire: Wire, body: string, timeoutMs: number): Promise<HttpAn
 }
 
 /** RFC 9110 §10.2.3: seconds or a date. @returns null if the header is missing or has another form. */
-const retryAfterMsOf = (retryAfter: string | null): number | null => {
+const parseRetryAfterMs = (retryAfter: string | null): number | null => {
   const text = retryAfter?.trim() ?? ''
   const waitMs = /^[0-9]{1,9}$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now()
   return Number.isNaN(waitMs) ? null : Math.min(Math.max(waitMs, 0), RETRY_AFTER_MAX_MS)
@@ -73,11 +73,11 @@ const statusTrouble = (wire: Wire, { status, retryAfter }: Omit<HttpAnswer, 'tex
     return new NodeUnavailable('too_large', `The ${wire.network} node refused the question as too large.`)
   }
   const sentence = `The ${wire.network} node answered with HTTP status ${status}.`
-  const retryAfterMs = status === 429 || status === 503 ? retryAfterMsOf(retryAfter) : null
+  const retryAfterMs = status === 429 || status === 503 ? parseRetryAfterMs(retryAfter) : null
   return new NodeUnavailable('http', sentence, undefined, retryAfterMs)
 }
 
-/** Some nodes send JSON-RPC errors with a 4xx status. 429 and 5xx are failures of the node, not refusals of the question. */
+/** Some nodes send JSON-RPC errors with a 4xx status. 429 and 5xx are failures of the node, and refuse no question. */
 const decode = (wire: Wire, answer: HttpAnswer): unknown => {
   const { status } = answer
   if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, answer)

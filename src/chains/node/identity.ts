@@ -1,15 +1,25 @@
-// Checks that a node belongs to the right chain: by its chain id (EVM) or its genesis block (Substrate). The node behind a
-// URL may belong to another network, by an operator's mistake or, behind a load balancer, from one request to the next. So:
-// - `certain` asks for the chain in each batch, without a further round trip. It is for what is not taken back later: what
-//   becomes final or fails, where a follower stands, what is remembered for good, who logs in, whose address a name has.
-// - `rpc` asks in the same way, but only if the last right answer is older than FRESH_MS. It is for all else: previews, lists,
-//   and what a transaction is made of, which its signature binds to our chain (EIP-155, the genesis block).
+// Checks that a node belongs to the right chain: by its chain id (EVM) or its genesis block (Substrate). The node
+// behind a URL may belong to another network, by an operator's mistake or, behind a load balancer, from one request to
+// the next. So:
+// - `certain` asks for the chain in each batch, without a further round trip. It is for what is not taken back later:
+//   what becomes final or fails, where a follower stands, what is remembered for good, who logs in, whose address a
+//   name has.
+// - `rpc` asks in the same way, but only if the last right answer is older than FRESH_MS. It is for all else: previews,
+//   lists, and what a transaction is made of, which its signature binds to our chain (EIP-155, the genesis block).
 // - `outbound` (signed bytes) asks before sending if the last right answer is older than FRESH_MS.
-// After a failed request the last answer no longer counts: the next connection may reach another node. A node of the wrong
-// chain is asked again each time, so no restart is needed once it is right.
+// After a failed request the last answer no longer counts: the next connection may reach another node. A node of the
+// wrong chain is asked again each time, so no restart is needed once it is right.
 
 import type { Network } from '../../../db/words.ts'
-import { type AnyQuestions, type AskOptions, NodeUnavailable, type Question, question, type Rpc, rpcOf } from './rpc.ts'
+import {
+  type AnyQuestions,
+  type AskOptions,
+  buildRpc,
+  NodeUnavailable,
+  type Question,
+  question,
+  type Rpc,
+} from './rpc.ts'
 
 const FRESH_MS = 5_000
 
@@ -21,9 +31,10 @@ export type IdentifiedNode<Id> = {
   /** Asks for the chain now and remembers the answer. Does not throw for a wrong chain. */
   readChainId(): Promise<Id>
   /**
-   * For signing without another question to the node: accepts the last answer at any age, and refreshes an old one in the
-   * background. A node that never answered is accepted, because the signature is bound to our chain (EIP-155).
-   * @returns null if there is nothing to wait for; otherwise a promise that rejects with NodeUnavailable for a wrong chain.
+   * For signing without another question to the node: accepts the last answer at any age, and refreshes an old one in
+   * the background. A node that never answered is accepted, because the signature is bound to our chain (EIP-155).
+   * @returns null if there is nothing to wait for; otherwise a promise that rejects with NodeUnavailable for a wrong
+   * chain.
    */
   confirm(): Promise<void> | null
 }
@@ -36,7 +47,6 @@ export type NodeIdentity<Id> = {
   readonly word: string
 }
 
-/** Adds the check of the chain to a node's client. */
 export const identified = <Id extends string | number>(input: {
   readonly plain: Rpc
   readonly network: Network
@@ -47,17 +57,17 @@ export const identified = <Id extends string | number>(input: {
   const { plain, network, identity, nowMs = () => performance.now() } = input
   const { right, word } = identity
   const { method, params, parse } = identity.question
-  let seen: 'nothing' | 'silence' | 'right' | 'wrong' = 'nothing'
+  let lastAnswer: 'nothing' | 'silence' | 'right' | 'wrong' = 'nothing'
   let freshUntilMs = 0
   let askAgainAtMs = 0
   let asking: Promise<Id> | null = null
 
   const isFresh = (): boolean => nowMs() < freshUntilMs
 
-  const noted = (result: unknown): Id => {
+  const recordAnswer = (result: unknown): Id => {
     const answered = parse(result)
-    seen = answered === right ? 'right' : 'wrong'
-    freshUntilMs = seen === 'right' ? nowMs() + FRESH_MS : 0
+    lastAnswer = answered === right ? 'right' : 'wrong'
+    freshUntilMs = lastAnswer === 'right' ? nowMs() + FRESH_MS : 0
     return answered
   }
 
@@ -69,8 +79,8 @@ export const identified = <Id extends string | number>(input: {
     )
   }
 
-  const whichChain = question(method, params, noted)
-  const rightChain = question(method, params, (result) => assertRight(noted(result)))
+  const whichChain = question(method, params, recordAnswer)
+  const rightChain = question(method, params, (result) => assertRight(recordAnswer(result)))
 
   const send = async <const Q extends AnyQuestions>(questions: Q, options?: AskOptions) => {
     try {
@@ -92,24 +102,24 @@ export const identified = <Id extends string | number>(input: {
   }
 
   const onSilence = (error: unknown): void => {
-    if (seen === 'wrong') throw error
-    if (seen === 'nothing') seen = 'silence'
+    if (lastAnswer === 'wrong') throw error
+    if (lastAnswer === 'nothing') lastAnswer = 'silence'
   }
 
   const confirm = (): Promise<void> | null => {
     if (isFresh()) return null
-    if (seen === 'nothing' || seen === 'wrong') return readChainId().then(assertRight, onSilence)
+    if (lastAnswer === 'nothing' || lastAnswer === 'wrong') return readChainId().then(assertRight, onSilence)
     // If the node is wrong by now, the next caller gets the error.
     if (nowMs() >= askAgainAtMs) readChainId().catch(() => {})
     return null
   }
 
   return {
-    rpc: rpcOf(network, (questions, options) =>
+    rpc: buildRpc(network, (questions, options) =>
       send(questions, isFresh() ? options : { ...options, along: rightChain }),
     ),
-    certain: rpcOf(network, (questions, options) => send(questions, { ...options, along: rightChain })),
-    outbound: rpcOf(network, async (questions, options) => {
+    certain: buildRpc(network, (questions, options) => send(questions, { ...options, along: rightChain })),
+    outbound: buildRpc(network, async (questions, options) => {
       if (!isFresh()) assertRight(await readChainId())
       return send(questions, options)
     }),

@@ -1,8 +1,10 @@
-// Wakes followers when a node has a new block, by the subscriptions of nodes with a WebSocket URL. This is only a hint: followers
-// ask for the block as they do without it. So a subscription that is lost, silent or wrong costs time at most: a follower that is
-// not woken looks again after its interval.
+// Wakes followers when a node has a new block, by the subscriptions of nodes with a WebSocket URL. This is only a hint:
+// followers ask for the block as they do without it. So a subscription that is lost, silent or wrong costs time at
+// most: a follower that is not woken looks again after its interval.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Head } from '../blocks.ts'
+import type { Rpc } from './rpc.ts'
 import { isWebSocketUrl, openSocket } from './web-socket.ts'
 import { isRecord } from './wire.ts'
 
@@ -95,23 +97,23 @@ export const createNewHeads = (input: {
 }): ((wait: NextBlockInput) => Promise<void>) => {
   const { subscription } = input
   const waiting = new Set<() => void>()
-  let toldAtMs = Number.NEGATIVE_INFINITY
-  let isToBeTold = false
+  let wokenAtMs = Number.NEGATIVE_INFINITY
+  let isWakeDue = false
   const report = async (): Promise<void> => {
-    if (isToBeTold) return
-    isToBeTold = true
-    const earlyMs = toldAtMs + HINTS_APART_MS - performance.now()
+    if (isWakeDue) return
+    isWakeDue = true
+    const earlyMs = wokenAtMs + HINTS_APART_MS - performance.now()
     // Not left out: the node that is asked may have the block only now, after another one announced it.
     if (earlyMs > 0) await sleep(earlyMs, undefined, { ref: false })
-    isToBeTold = false
-    toldAtMs = performance.now()
+    isWakeDue = false
+    wokenAtMs = performance.now()
     for (const wake of waiting) wake()
   }
   const tenders = input.rpcUrls.filter(isWebSocketUrl).map((rpcUrl) => listen({ rpcUrl, subscription, report }))
 
   return async ({ sinceMs, waitMs, signal }) => {
     for (const tend of tenders) tend()
-    if (toldAtMs > sinceMs) return
+    if (wokenAtMs > sinceMs) return
     const woken = new AbortController()
     const wake = () => woken.abort()
     waiting.add(wake)
@@ -119,3 +121,35 @@ export const createNewHeads = (input: {
     waiting.delete(wake)
   }
 }
+
+/** After this time a lower head is accepted: the chain may really be shorter, after an emergency of its network. */
+const HELD_MS = 60_000
+
+/**
+ * Reads heads that never go back because another node answers: if a node is behind the last head that was returned,
+ * that one is returned again. A block that was final stays final.
+ */
+export const createMonotonicHead = (
+  { certain, hasSeveral }: { readonly certain: Rpc; readonly hasSeveral: boolean },
+  read: (rpc: Rpc) => Promise<Head>,
+  nowMs: () => number = () => performance.now(),
+): (() => Promise<Head>) => {
+  if (!hasSeveral) return () => read(certain)
+  let last: { readonly head: Head; readonly atMs: number } | null = null
+  return async () => {
+    const head = await read(certain)
+    const before = last !== null && nowMs() - last.atMs < HELD_MS ? last.head : null
+    if (before === null) {
+      last = { head, atMs: nowMs() }
+      return head
+    }
+    const isBehind = head.latest.number < before.latest.number
+    const finalized = newer(before.finalized, head.finalized)
+    const merged = { ...(isBehind ? before : head), finalized }
+    last = { head: merged, atMs: isBehind ? (last?.atMs ?? nowMs()) : nowMs() }
+    return merged
+  }
+}
+
+const newer = (one: Head['finalized'], other: Head['finalized']): Head['finalized'] =>
+  one === null || (other !== null && other.number >= one.number) ? other : one

@@ -1,30 +1,29 @@
-// Makes one node of all the nodes of a network. The operator's order is the order of preference: a question goes to the first
-// node that is up and not behind, so that most answers come from one node and agree with each other.
+// Makes one node of all the nodes of a network. The operator's order is the order of preference: a question goes to the
+// first node that is up and not behind, so that most answers come from one node and agree with each other.
 //
-// - If a node fails, or lacks the block that was asked about, the next one is asked within the same request. If it only takes
-//   longer than usual, the next one is asked beside it, and the first answer counts.
+// - If a node fails, or lacks the block that was asked about, the next one is asked within the same request. If it only
+//   takes longer than usual, the next one is asked beside it, and the first answer counts.
 // - Signed bytes go to all nodes at once.
-// - While several nodes are in use, each is asked for its newest block from time to time. A node that is too far behind the best
-//   one is asked after the others.
-// - Nodes that are resting or down come last: a moment is waited for them. The only node of a network is waited for if it asked
-//   for a short pause; if it hangs, calls fail at once.
+// - While several nodes are in use, each is asked for its newest block from time to time. A node that is too far behind
+//   the best one is asked after the others.
+// - Nodes that are resting or down come last: a moment is waited for them. The only node of a network is waited for if
+//   it asked for a short pause; if it hangs, calls fail at once.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network, NodeTrouble } from '../../../db/words.ts'
 import type { Watch } from '../../platform/networks/network.ts'
 import type { AroundCall, NodeState, Nodes, NodeView, Opinion } from '../nodes.ts'
-import { createLag } from './lag.ts'
-import { createMember, type Member, type NodeFamily } from './member.ts'
+import { createLag, createMember, type Member, type NodeFamily } from './member.ts'
 import { createNewHeads } from './new-heads.ts'
 import {
   type Answer,
   type AnyQuestions,
   type AskOptions,
+  buildRpc,
   NodeUnavailable,
   RPC_TIMEOUT_MS,
   type Rpc,
   type RpcError,
-  rpcOf,
 } from './rpc.ts'
 
 /** A request waits at most this long for nodes that are resting or down, when there is no other. */
@@ -43,8 +42,8 @@ export type NodePool = Omit<Nodes, 'opinions'> & {
   /** A client of each node, the best one first: signed bytes go to all. */
   outbounds(): readonly Rpc[]
   /**
-   * With several nodes: a client of each one that is up and right. Of those that are behind, only while they still find new blocks:
-   * another node may have lied about its head. Otherwise empty.
+   * With several nodes: a client of each one that is up and right. Of those that are behind, only while they still find
+   * new blocks: another node may have lied about its head. Otherwise empty.
    */
   peers(): readonly Rpc[]
 }
@@ -70,29 +69,29 @@ const outcomeWithin = async (
 
 /**
  * Asks the first member; if it fails or lacks something, the next one, and if it is late, the next one beside it.
- * @param input.lacks whether a node answered that it does not have what another one may have.
+ * @param input.isLacking whether a node answered that it does not have what another one may have.
  */
 const firstAnswer = async <Id>(
   [first, ...others]: readonly [Member<Id>, ...Member<Id>[]],
   input: {
     readonly ask: (member: Member<Id>) => Promise<Answers>
     readonly options: AskOptions | undefined
-    readonly lacks: (answers: Answers) => boolean
+    readonly isLacking: (answers: Answers) => boolean
   },
 ): Promise<Answers> => {
-  const { ask, options, lacks } = input
+  const { ask, options, isLacking } = input
   const asked = ask(first)
   if (!isSome(others)) return asked
   const outcome = await outcomeWithin(asked, first.health.patienceMs(options))
   const hasAnswered = outcome !== 'late' && 'answers' in outcome
-  if (hasAnswered && !lacks(outcome.answers)) return outcome.answers
+  if (hasAnswered && !isLacking(outcome.answers)) return outcome.answers
   if (outcome !== 'late' && 'error' in outcome && !isOfTheNode(outcome.error)) throw outcome.error
   // It would say again that it lacks something.
   const left = hasAnswered ? others.filter((member) => member !== first) : others
   if (!isSome(left)) return asked
   const askedNext = firstAnswer(left, input)
   const complete = async (answers: Promise<Answers>): Promise<Answers> => {
-    if (lacks(await answers)) throw new Error('lacks what was asked for')
+    if (isLacking(await answers)) throw new Error('lacks what was asked for')
     return answers
   }
   return Promise.any([complete(asked), complete(askedNext)]).catch(() =>
@@ -102,7 +101,7 @@ const firstAnswer = async <Id>(
 
 const isSome = <One>(list: readonly One[]): list is readonly [One, ...One[]] => list.length > 0
 
-const secondsOf = (milliseconds: number | null): number | null =>
+const toSeconds = (milliseconds: number | null): number | null =>
   milliseconds === null ? null : Math.round(milliseconds / 1_000)
 
 const SEEMS_WELL: ReadonlySet<NodeState> = new Set(['up', 'stalled', 'slow'])
@@ -119,7 +118,6 @@ const RANKS: Readonly<Record<NodeState, number>> = {
   down: 6,
 }
 
-/** The nodes of a network, as its operator configured them. */
 export type NodesInput = {
   readonly rpcUrl: string
   /** Further nodes of the network, in the order of preference. */
@@ -141,30 +139,18 @@ type PoolInput<Id> = NodesInput & {
   readonly nowMs?: () => number
 }
 
-const rpcUrlsOf = ({ rpcUrl, furtherRpcUrls = [] }: NodesInput): readonly string[] => [rpcUrl, ...furtherRpcUrls]
+const listUrls = ({ rpcUrl, furtherRpcUrls = [] }: NodesInput): readonly string[] => [rpcUrl, ...furtherRpcUrls]
 
 /** The members of a pool in order of preference, and how far each is behind. */
 const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
   const { row, family, timeoutMs = RPC_TIMEOUT_MS, onNodeTrouble: report = () => {}, aroundCall } = input
   const { nowMs = () => performance.now() } = input
   const { network, watch } = row
-  const rpcUrls = rpcUrlsOf(input)
+  const rpcUrls = listUrls(input)
   const isOnly = rpcUrls.length === 1
   const lag = createLag()
-  const members = rpcUrls.map((rpcUrl, index) =>
-    createMember({
-      rpcUrl,
-      position: index + 1,
-      isOnly,
-      network,
-      timeoutMs,
-      family,
-      report,
-      onHead: lag.see,
-      aroundCall,
-      nowMs,
-    }),
-  )
+  const shared = { isOnly, network, timeoutMs, family, report, onHead: lag.see, aroundCall, nowMs }
+  const members = rpcUrls.map((rpcUrl, index) => createMember({ ...shared, rpcUrl, position: index + 1 }))
   let watchedAtMs = Number.NEGATIVE_INFINITY
 
   const behindMs = ({ head }: Member<Id>): number => lag.behindMs(head())
@@ -182,7 +168,7 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
       name: member.name,
       state: stateOf(member),
       height: member.head()?.number ?? null,
-      headAgeSeconds: secondsOf(member.headAgeMs()),
+      headAgeSeconds: toSeconds(member.headAgeMs()),
       behindSeconds: Math.round(behindMs(member) / 1_000),
       latencyMs: member.health.latencyMs(),
       lastTrouble: member.health.lastTrouble(),
@@ -192,7 +178,7 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
     all: members,
     stateOf,
     views,
-    ranked: () => members.toSorted((one, other) => RANKS[stateOf(one)] - RANKS[stateOf(other)]),
+    ranked: (): readonly Member<Id>[] => members.toSorted((one, other) => RANKS[stateOf(one)] - RANKS[stateOf(other)]),
     /** Looks at the heads of several nodes, if that was not done lately. */
     watch: (): void => {
       if (isOnly || nowMs() - watchedAtMs < watch.everyMs) return
@@ -214,17 +200,12 @@ const createMembers = <Id extends string | number>(input: PoolInput<Id>) => {
   }
 }
 
-type Members<Id> = {
-  readonly all: readonly Member<Id>[]
-  ranked(): readonly Member<Id>[]
-  stateOf(member: Member<Id>): NodeState
-  watch(): void
-}
+type Members<Id extends string | number> = ReturnType<typeof createMembers<Id>>
 
 const isRestingShortly = <Id>({ health }: Member<Id>): boolean =>
   health.state() === 'resting' && health.restMs() <= COMES_BACK_WITHIN_MS
 
-/** Waits a moment for a member that is resting or down. If it does not come back, it refuses by itself, with its reason. */
+/** Waits a moment for a member that is resting or down. If it does not come back, it refuses with its reason. */
 const wake = async <Id>(member: Member<Id>, { isOnly }: { readonly isOnly: boolean }): Promise<void> => {
   const { health, probe } = member
   if (isRestingShortly(member)) await sleep(health.restMs() + 1)
@@ -244,13 +225,13 @@ const BUSY = /rate.?limit|too many requests|request limit|capacity/i
 const isBusy = ({ code, message }: RpcError): boolean => BUSY_CODES.includes(code) || BUSY.test(message)
 
 /** The members that may be asked, better ones first. If there is none, all: each refuses by itself, with its reason. */
-const readyOrAll = <Id>({ ranked, all }: Members<Id>): readonly Member<Id>[] => {
+const readyOrAll = <Id extends string | number>({ ranked, all }: Members<Id>): readonly Member<Id>[] => {
   const ready = ranked().filter(({ health }) => health.refusal() === null)
   return isSome(ready) ? ready : all
 }
 
 /** Asks the members until one answers. Those that are resting or down come last. */
-const askMembers = async <Id>(
+const askMembers = async <Id extends string | number>(
   { watch, ranked }: Members<Id>,
   input: Parameters<typeof firstAnswer<Id>>[1],
 ): Promise<Answers> => {
@@ -258,7 +239,7 @@ const askMembers = async <Id>(
   const all = ranked()
   if (!isSome(all)) throw new Error('a network without a node cannot be asked')
   try {
-    // A second round: while one node was waited for in vain, another one may have fallen ill, and the first one may be well.
+    // A second round: while one node was waited for in vain, another may have failed, and the first may be well.
     return await firstAnswer(all.length === 1 ? all : [...all, ...all], input)
   } catch (error) {
     // Perhaps one asked for a pause just now.
@@ -268,7 +249,7 @@ const askMembers = async <Id>(
   }
 }
 
-/** Whether one of the members says that it is of the right chain. @throws what the best member throws if none answers. */
+/** Whether one of the members is of the right chain. @throws what the best member throws if none answers. */
 const isAnyRight = async <Id>(members: readonly Member<Id>[], right: Id): Promise<boolean> => {
   const asked = members.map(async ({ node }) => (await node.readChainId()) === right)
   const rightOnes = asked.map(async (answer) => {
@@ -293,7 +274,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   const members = createMembers(input)
   const hasSeveral = members.all.length > 1
   const isLackOfNode = (error: RpcError): boolean => !family.isRevert(error) && (isBusy(error) || family.isLack(error))
-  const lacks = (answers: Answers): boolean => answers.some((answer) => !answer.ok && isLackOfNode(answer.error))
+  const isLacking = (answers: Answers): boolean => answers.some((answer) => !answer.ok && isLackOfNode(answer.error))
 
   const report = (error: unknown): never => {
     if (error instanceof NodeUnavailable) onTrouble(error.trouble)
@@ -301,7 +282,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
   }
 
   const reporting = (tryAll: Rpc['tryAll']): Rpc =>
-    rpcOf(input.row.network, (questions, options) => tryAll(questions, options).catch(report), onTrouble)
+    buildRpc(input.row.network, (questions, options) => tryAll(questions, options).catch(report), onTrouble)
 
   const awake = (member: Member<Id>, way: 'rpc' | 'certain' | 'outbound'): Pick<Rpc, 'tryAll'> => ({
     tryAll: async (questions, options) => {
@@ -312,7 +293,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
 
   const rpcBy = (way: 'rpc' | 'certain'): Rpc => {
     const tryAll = (questions: AnyQuestions, options?: AskOptions): Promise<Answers> =>
-      askMembers(members, { ask: (member) => awake(member, way).tryAll(questions, options), options, lacks })
+      askMembers(members, { ask: (member) => awake(member, way).tryAll(questions, options), options, isLacking })
     // TypeScript cannot infer that each answer has the type of its question.
     return reporting(tryAll as Rpc['tryAll'])
   }
@@ -332,7 +313,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
     peers: hasSeveral ? peers : () => [],
     isRightNode: () => isAnyRight(readyOrAll(members), family.identity.right).catch(report),
     confirmNode: () => confirmAny(members.ranked())?.catch(report) ?? null,
-    nextBlock: createNewHeads({ rpcUrls: rpcUrlsOf(input), subscription: family.subscription }),
+    nextBlock: createNewHeads({ rpcUrls: listUrls(input), subscription: family.subscription }),
     stalledAfterMs: input.row.watch.stalledAfterMs,
     nodeViews: members.views,
     lookAtNodes: members.look,
@@ -343,15 +324,6 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
 
 /** What a pool adds to a chain. */
 export const nodesOf = (
-  { isRightNode, confirmNode, nextBlock, stalledAfterMs, nodeViews, lookAtNodes, missingUses, peers }: NodePool,
+  { rpc: _, certain: __, hasSeveral: ___, outbounds: ____, peers, ...nodes }: NodePool,
   opinionOf: (peer: Rpc) => Opinion,
-): Nodes => ({
-  isRightNode,
-  confirmNode,
-  nextBlock,
-  stalledAfterMs,
-  nodeViews,
-  lookAtNodes,
-  missingUses,
-  opinions: () => peers().map(opinionOf),
-})
+): Nodes => ({ ...nodes, opinions: () => peers().map(opinionOf) })

@@ -1,16 +1,14 @@
-// A JSON-RPC client. It never retries: only the caller knows whether a question may be sent twice. If the node cannot be
-// reached or its answer cannot be read, it throws NodeUnavailable. A refusal by the node is returned as data (RpcError in an
-// Answer), because its meaning depends on the question. The URL contains the provider's key, so no message or cause shows it.
+// A JSON-RPC client. It never retries: only the caller knows whether a question may be sent twice. If the node cannot
+// be reached or its answer cannot be read, it throws NodeUnavailable. A refusal by the node is returned as data
+// (RpcError in an Answer), because its meaning depends on the question. No message or cause shows the URL, which
+// contains the provider's key.
 
 import type { Network, NodeTrouble } from '../../../db/words.ts'
-
 import { httpTransport, type Transport } from './http.ts'
-import { NodeUnavailable } from './unavailable.ts'
 import { isWebSocketUrl, webSocketTransport } from './web-socket.ts'
-import { MalformedAnswer, record } from './wire.ts'
+import { MalformedAnswer, NodeUnavailable, record } from './wire.ts'
 
-export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
-export { NodeUnavailable } from './unavailable.ts'
+export { NodeUnavailable } from './wire.ts'
 
 /** The default time limit for an answer. */
 export const RPC_TIMEOUT_MS = 15_000
@@ -26,12 +24,7 @@ export class RpcError extends Error {
   readonly code: number
   readonly data: unknown
 
-  constructor(input: {
-    readonly method: string
-    readonly code: number
-    readonly message: string
-    readonly data?: unknown
-  }) {
+  constructor(input: Pick<RpcError, 'method' | 'code' | 'message'> & { readonly data?: unknown }) {
     super(input.message)
     this.name = 'RpcError'
     this.method = input.method
@@ -47,7 +40,6 @@ export type Question<T> = {
   readonly parse: (result: unknown) => T
 }
 
-/** The node's answer: a result or an error. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: RpcError }
 
 export type AnyQuestions = readonly (Question<unknown> | null)[]
@@ -64,7 +56,6 @@ export type AskOptions = {
   readonly isProbe?: true
 }
 
-/** A client of one node. */
 export type Rpc = {
   /** Returns a refusal as data. @throws NodeUnavailable if the node cannot be reached or its answer cannot be read. */
   try<T>(question: Question<T>, options?: AskOptions): Promise<Answer<T>>
@@ -79,7 +70,6 @@ export type Rpc = {
   refusal(error: RpcError): NodeUnavailable
 }
 
-/** Makes a question. */
 export const question = <T>(
   method: string,
   params: readonly unknown[],
@@ -152,8 +142,9 @@ const sendBatch = (wire: Wire, batch: Batch): Promise<Answers> => {
   const { along } = batch
   const questions = along === undefined ? batch.questions : [along, ...batch.questions]
   const send = () => sendQuestions(wire, { ...batch, questions })
-  const methods = () => questions.map(({ method }) => method)
-  return wire.around === undefined ? send() : wire.around(methods(), send)
+  if (wire.around === undefined) return send()
+  const methods = questions.map(({ method }) => method)
+  return wire.around(methods, send)
 }
 
 /** @param batch.questions with `along` as the first. */
@@ -204,7 +195,7 @@ const sendAll = async (
 }
 
 /** Builds an Rpc from its `tryAll`. @param onTrouble is called for each refusal that becomes an error. */
-export const rpcOf = (
+export const buildRpc = (
   network: Network,
   tryAll: Rpc['tryAll'],
   onTrouble: (trouble: NodeTrouble) => void = () => {},
@@ -241,7 +232,7 @@ export const createRpc = (input: {
   const { network, timeoutMs = RPC_TIMEOUT_MS, around } = input
   const transport = isWebSocketUrl(input.rpcUrl) ? webSocketTransport(input) : httpTransport(input)
   const wire: Wire = { network, timeoutMs, transport, around, nextId: 1 }
-  return rpcOf(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
+  return buildRpc(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
     const asked = questions.filter((each) => each !== null)
     const answers = await sendAll(wire, asked, options)
     let next = 0

@@ -1,10 +1,9 @@
-// JSON-RPC over one WebSocket. The first request opens it, and so does the first request after it was lost. Requests that
-// are waiting when it is lost fail: only the caller knows whether a question may be sent twice.
+// JSON-RPC over one WebSocket. The first request opens it, and so does the first request after it was lost. Requests
+// that are waiting when it is lost fail: only the caller knows whether a question may be sent twice.
 
 import type { Network } from '../../../db/words.ts'
 import type { Transport } from './http.ts'
-import { NodeUnavailable } from './unavailable.ts'
-import { isRecord } from './wire.ts'
+import { isRecord, NodeUnavailable } from './wire.ts'
 
 type Waiting = {
   readonly resolve: (body: unknown) => void
@@ -79,7 +78,8 @@ const connect = (rpcUrl: string, failing: Failing): Connection => {
     }
     const id = idIn(body)
     if (id !== null) waiting.get(id)?.resolve(body)
-    // An error without an id refuses one of the waiting requests, perhaps a whole batch. We cannot tell which, so all fail.
+    // An error without an id refuses one of the waiting requests, perhaps a whole batch. It does not say which, so all
+    // fail.
     else if (isRecord(body) && 'error' in body) failAll('refused')
   })
   return connection
@@ -109,7 +109,7 @@ export const webSocketTransport = (node: { readonly rpcUrl: string; readonly net
     promise.catch(() => {})
     const timer = setTimeout(() => {
       reject(new NodeUnavailable('timeout', `The ${network} node did not answer within ${timeoutMs} ms.`))
-      // Nothing arrived since the request: the connection may be half open. A node that is only slow still answers others.
+      // Nothing arrived since the request: the connection may be half open. A slow node still answers others.
       if (asked.heardAtMs < askedAtMs) asked.giveUp()
     }, timeoutMs)
     try {

@@ -1,6 +1,32 @@
 // Parsers for a node's answers. An answer is untrusted data: every field passes one of these parsers before use.
 
+import type { NodeTrouble } from '../../../db/words.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
+
+/** The node cannot be reached, its answer cannot be read, it refused a question, or it belongs to another chain. */
+export class NodeUnavailable extends AppError {
+  readonly trouble: NodeTrouble
+  /** How long the node wants to be left alone (`Retry-After`); null if it did not say. */
+  readonly retryAfterMs: number | null
+
+  constructor(trouble: NodeTrouble, sentence: string, cause?: unknown, retryAfterMs: number | null = null) {
+    super(trouble === 'wrong_chain' ? 'wrong_chain' : 'node_unavailable', sentence, { cause })
+    this.name = 'NodeUnavailable'
+    this.trouble = trouble
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** What a node said; null if it is unavailable. For what works without it. */
+export const unlessUnavailable = async <Result>(asked: Promise<Result>): Promise<Result | null> => {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof NodeUnavailable) return null
+    throw error
+  }
+}
 
 /** The node's answer does not have the shape that the execution API specifies. */
 export class MalformedAnswer extends Error {
@@ -13,16 +39,13 @@ export class MalformedAnswer extends Error {
 /** A JSON object whose fields are not parsed yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object and not a list. */
 export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-// Whole bytes are checked by the length: a repeated group in the pattern is 100 times slower and fails above 4 million digits.
-const HEX = /^0x[0-9a-f]*$/
+// Whole bytes are checked by the length: a repeated group in a pattern is 100 times slower and fails at 4 million
+// digits.
 const HEX_ANY_CASE = /^0x[0-9a-fA-F]*$/
 const QUANTITY = /^0x[0-9a-fA-F]{1,64}$/
-const HASH = /^0x[0-9a-f]{64}$/
-const ADDRESS = /^0x[0-9a-f]{40}$/
 
 const matches = (value: string, pattern: RegExp): value is Hex => pattern.test(value)
 
@@ -44,7 +67,6 @@ export const record = (value: unknown): JsonRecord => {
   return value
 }
 
-/** A list of anything. */
 export const list = (value: unknown): readonly unknown[] => {
   if (!Array.isArray(value)) throw new MalformedAnswer('a list')
   return value
@@ -63,32 +85,25 @@ export const smallQuantity = (value: unknown): number => {
   return number
 }
 
+/** A parser of whole bytes that match, in any letter case. Most nodes answer in lower case. */
+const lowerCase =
+  (pattern: RegExp, expected: string) =>
+  (value: unknown): Hex => {
+    if (typeof value !== 'string' || !isWhole(value)) throw new MalformedAnswer(expected)
+    if (matches(value, pattern)) return value
+    const lower = value.toLowerCase()
+    if (!matches(lower, pattern)) throw new MalformedAnswer(expected)
+    return lower
+  }
+
 /** Bytes of any length, in lower case. */
-export const bytes = (value: unknown): Hex => {
-  if (typeof value !== 'string' || !isWhole(value)) throw new MalformedAnswer('bytes')
-  if (matches(value, HEX)) return value
-  const lower = value.toLowerCase()
-  if (!matches(lower, HEX)) throw new MalformedAnswer('bytes')
-  return lower
-}
+export const bytes = lowerCase(/^0x[0-9a-f]*$/, 'bytes')
 
 /** 32 bytes, in lower case. */
-export const hash = (value: unknown): Hex => {
-  if (typeof value !== 'string') throw new MalformedAnswer('32 bytes')
-  if (matches(value, HASH)) return value
-  const lower = value.toLowerCase()
-  if (!matches(lower, HASH)) throw new MalformedAnswer('32 bytes')
-  return lower
-}
+export const hash = lowerCase(/^0x[0-9a-f]{64}$/, '32 bytes')
 
 /** 20 bytes, in lower case. Only addresses that leave src/chains get a checksum. */
-export const rawAddress = (value: unknown): Hex => {
-  if (typeof value !== 'string') throw new MalformedAnswer('an address')
-  if (matches(value, ADDRESS)) return value
-  const lower = value.toLowerCase()
-  if (!matches(lower, ADDRESS)) throw new MalformedAnswer('an address')
-  return lower
-}
+export const rawAddress = lowerCase(/^0x[0-9a-f]{40}$/, 'an address')
 
 /** The same parser for a value that may be null or absent. */
 export const nullable =

@@ -2,7 +2,7 @@
 // together, because reserving moves nothing, of assets the balance in their pallet. The accounts come from the
 // addresses in the block's events, so a transfer that movements.ts missed shows up.
 
-import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
+import type { BalanceCheck, BalanceDifference, BalanceScope } from '../blocks.ts'
 import type { BlockMovements, Movement } from '../chain.ts'
 import { accountQuestion } from './account.ts'
 import { ASSET_CONTRACTS, contractIdOf, isAsset } from './contracts.ts'

@@ -1,11 +1,11 @@
 // Implements Chain for a Substrate network. Each verb is in a file of this folder; this file puts them together.
 
 import type { BlockRef, Chain, Head, MintRequest, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
-import type { FeeRules } from '../fee-rules.ts'
-import { deliver } from '../node/deliver.ts'
-import { createMonotonicHead } from '../node/monotonic-head.ts'
+import { deliver } from '../delivery.ts'
+import { createMonotonicHead } from '../node/new-heads.ts'
 import { nodesOf } from '../node/pool.ts'
 import { notProvided } from '../provided.ts'
+import type { FeeRules } from '../submission.ts'
 import { accountQuestion, readBalances, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
 import {

@@ -5,7 +5,7 @@ import type { Environment, Network } from '../../../db/words.ts'
 /** When a node is behind, and how often that is looked at. */
 export type Watch = {
   readonly everyMs: number
-  /** A node is behind if another one is ahead of it by more than this (lag.ts). */
+  /** A node is behind if another one is ahead of it by more than this (node/member.ts). */
   readonly behindMs: number
   /** A node is stalled if its newest block is older than this; null where the age of a block says nothing. */
   readonly stalledAfterMs: number | null

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { BroadcastOutcome } from '../../../src/chains/chain.ts'
-import { classifyRefusal } from '../../../src/chains/evm/broadcast.ts'
+import { classifyRefusal } from '../../../src/chains/evm/delivery.ts'
 
 /** The messages in the nodes' sources, with their variable parts filled in. */
 const SAID: readonly (readonly [BroadcastOutcome['kind'], string, readonly string[]])[] = [

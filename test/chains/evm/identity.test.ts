@@ -1,7 +1,7 @@
 // Only a node with the right chain id is used, and it is asked for the chain id again and again.
 
 import { afterEach, describe, expect, test } from 'bun:test'
-import { identityOf } from '../../../src/chains/evm/identity.ts'
+import { identityOf } from '../../../src/chains/evm/chain.ts'
 import { identified } from '../../../src/chains/node/identity.ts'
 import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT } from '../../../src/chains/node/rpc.ts'
 import { quantity } from '../../../src/chains/node/wire.ts'

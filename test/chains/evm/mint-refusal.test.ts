@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mintRefusal } from '../../../src/chains/evm/mint-refusal.ts'
+import { mintRefusal } from '../../../src/chains/evm/mint-trials.ts'
 
 const A = '0x00000000000000000000000000000000000abcde'
 const SILENT = 'execution reverted: no reason given'

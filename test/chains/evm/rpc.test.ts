@@ -1,12 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
-import {
-  createRpc,
-  NodeUnavailable,
-  question,
-  RPC_ANSWER_LIMIT_BYTES,
-  RPC_BATCH_LIMIT,
-  RpcError,
-} from '../../../src/chains/node/rpc.ts'
+import { RPC_ANSWER_LIMIT_BYTES } from '../../../src/chains/node/http.ts'
+import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT, RpcError } from '../../../src/chains/node/rpc.ts'
 import { quantity, record, smallQuantity } from '../../../src/chains/node/wire.ts'
 import { type Behaviour, startFakeNode, startRawServer } from './fake-node.ts'
 

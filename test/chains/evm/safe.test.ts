@@ -33,13 +33,18 @@ import {
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Hex, Intent } from '../../../src/chains/chain.ts'
+import { createdBy, executedBy, isFailedWithin } from '../../../src/chains/evm/delivery.ts'
 import { keyMessage } from '../../../src/chains/evm/messages.ts'
 import { deployAndExecute } from '../../../src/chains/evm/safe/deploy-and-execute.ts'
-import { createdBy, executedBy, isFailedWithin } from '../../../src/chains/evm/safe/events.ts'
 import { callsOf, executed, execution, executionData, multiSendData } from '../../../src/chains/evm/safe/execution.ts'
 import { contractMessage } from '../../../src/chains/evm/safe/safe.ts'
-import { contractWalletOf, PROXY_INIT_CODE_HASH, SAFE_ADDRESSES } from '../../../src/chains/evm/safe/settings.ts'
-import { PROXY_CODE, SLOTS } from '../../../src/chains/evm/safe/storage.ts'
+import {
+  contractWalletOf,
+  PROXY_CODE,
+  PROXY_INIT_CODE_HASH,
+  SAFE_ADDRESSES,
+  SLOTS,
+} from '../../../src/chains/evm/safe/settings.ts'
 import { EVM_NETWORKS, evmNetworkRow } from '../../../src/platform/networks.ts'
 import { signedBy } from './signing.ts'
 

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BalanceDifference } from '../../../src/chains/balance-check.ts'
+import type { BalanceDifference } from '../../../src/chains/blocks.ts'
 import type { BlockMovements, Chain, Hex, Intent, Signed, SubstrateUnsigned } from '../../../src/chains/chain.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'

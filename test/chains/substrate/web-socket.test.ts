@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import type { ServerWebSocket } from 'bun'
-import { NodeUnavailable } from '../../../src/chains/node/unavailable.ts'
 import { webSocketTransport } from '../../../src/chains/node/web-socket.ts'
+import { NodeUnavailable } from '../../../src/chains/node/wire.ts'
 
 const TIMEOUT_MS = 100
 const LONG_MS = 5_000

@@ -11,8 +11,7 @@ import {
   toFunctionSelector,
 } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'
-import { STANDARD_DECLARATIONS } from '../../../src/chains/evm/function-declarations.ts'
-import { PROTOCOL_DECLARATIONS } from '../../../src/chains/evm/protocol-declarations.ts'
+import { FUNCTION_DECLARATIONS } from '../../../src/chains/evm/abis.ts'
 import type { Known } from './abi.ts'
 import type { Call } from './oracle.ts'
 import type { Random } from './random.ts'
@@ -21,9 +20,10 @@ const functionsIn = (declarations: readonly string[]): readonly AbiFunction[] =>
   (parseAbi(declarations) as readonly AbiFunction[]).filter(({ type }) => type === 'function')
 
 /** The built-in declarations; only their texts are taken from `src`. */
-export const BUILT_IN: readonly Known[] = [...STANDARD_DECLARATIONS, ...PROTOCOL_DECLARATIONS].flatMap(
-  ({ standard, structs = [], functions }) =>
-    functionsIn([...structs, ...functions]).map((item) => ({ item, standard })),
+export const BUILT_IN: readonly Known[] = (['erc20', 'erc721', 'erc1155', 'other'] as const).flatMap((standard) =>
+  Object.values(FUNCTION_DECLARATIONS[standard]).flatMap((declarations) =>
+    functionsIn(declarations).map((item) => ({ item, standard })),
+  ),
 )
 
 const address = (last: string): string => getAddress(`0x${last.padStart(40, '0')}`)

@@ -1,33 +1,22 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { COMPILER_SETTINGS, type CompiledContract, compile, compilerVersion } from './compile.ts'
 
-/** Our contracts, by the prefix of the names in their generated files. */
-const CONTRACTS = {
-  collection: 'StrongroomCollection',
-  editions: 'StrongroomEditions',
-  token: 'StrongroomToken',
-  coinBatch: 'CoinBatch',
-} as const
-
-type Prefix = keyof typeof CONTRACTS
+/** Our contracts, and the prefix of the names in their generated files. */
+const CONTRACTS = [
+  { name: 'StrongroomCollection', prefix: 'collection', file: 'collection.generated.ts' },
+  { name: 'StrongroomEditions', prefix: 'editions', file: 'editions.generated.ts' },
+  { name: 'StrongroomToken', prefix: 'token', file: 'token.generated.ts' },
+  { name: 'CoinBatch', prefix: 'coinBatch', file: 'coin-batch.generated.ts' },
+] as const
 
 /** Sources that these import. */
 const IMPORTED = ['OwnedCollection.sol', 'DigestUris.sol']
 
-const FILES: Readonly<Record<Prefix, string>> = {
-  collection: 'collection.generated.ts',
-  editions: 'editions.generated.ts',
-  token: 'token.generated.ts',
-  coinBatch: 'coin-batch.generated.ts',
-}
-
 const urlOf = (file: string): URL => new URL(file, import.meta.url)
 
 /** The text of a generated file. */
-const fileOf = (prefix: Prefix, compiled: Readonly<Record<string, CompiledContract>>): string => {
-  const name = CONTRACTS[prefix]
+const writeSource = ({ name, prefix }: (typeof CONTRACTS)[number], contract: CompiledContract | undefined): string => {
   const source = `${name}.sol`
-  const contract = compiled[name]
   if (contract === undefined) throw new Error(`${source} does not define ${name}.`)
   const { optimizer, evmVersion } = COMPILER_SETTINGS
   const compiler = { version: compilerVersion(), optimizerRuns: optimizer.runs, evmVersion }
@@ -47,14 +36,13 @@ const fileOf = (prefix: Prefix, compiled: Readonly<Record<string, CompiledContra
   ].join('\n')
 }
 
-const isPrefix = (name: string): name is Prefix => name in CONTRACTS
-
 /** The generated files by name, for the current sources, compiler and OpenZeppelin version. */
 export const buildContracts = (): Readonly<Record<string, string>> => {
-  const sources = [...Object.values(CONTRACTS).map((name) => `${name}.sol`), ...IMPORTED]
+  const sources = [...CONTRACTS.map(({ name }) => `${name}.sol`), ...IMPORTED]
   const compiled = compile(Object.fromEntries(sources.map((source) => [source, readFileSync(urlOf(source), 'utf8')])))
-  const prefixes = Object.keys(CONTRACTS).filter(isPrefix)
-  return Object.fromEntries(prefixes.map((prefix) => [FILES[prefix], fileOf(prefix, compiled)]))
+  return Object.fromEntries(
+    CONTRACTS.map((contract) => [contract.file, writeSource(contract, compiled[contract.name])]),
+  )
 }
 
 if (import.meta.main) {

@@ -23,8 +23,8 @@ export type CompiledContract = { readonly abi: Static<typeof AbiSchema>; readonl
 
 /**
  * The settings of all builds, so that one source gives one bytecode.
- * - `cancun`: OpenZeppelin 5.7's Strings and Arrays use MCOPY, which older targets cannot compile. All four networks have
- *   supported it since 2024: Ethereum with Dencun, Polygon with Napoli, Base with Ecotone, Avalanche with Etna.
+ * - `cancun`: OpenZeppelin 5.7's Strings and Arrays use MCOPY, which older targets cannot compile. All four networks
+ *   have supported it since 2024: Ethereum with Dencun, Polygon with Napoli, Base with Ecotone, Avalanche with Etna.
  * - no metadata hash: it would change the bytecode with each comment and path.
  */
 export const COMPILER_SETTINGS = {

@@ -1,13 +1,13 @@
-// Deployment and execution in one transaction, for a wallet that is not deployed yet. MultiSendCallOnly calls the Safe, not
-// the owner, so the owner must sign the Safe's transaction (EIP-712). Anyone who sees this signature can use it. safeTxGas is
-// above 0, so that the signature is used up (the inner nonce grows) even if the execution fails.
+// Deployment and execution in one transaction, for a wallet that is not deployed yet. MultiSendCallOnly calls the Safe,
+// not the owner, so the owner must sign the Safe's transaction (EIP-712). Anyone who sees this signature can use it.
+// safeTxGas is above 0, so that the signature is used up (the inner nonce grows) even if the execution fails.
 
 import type { Intent } from '../../chain.ts'
 import type { ContractWallet, Signable } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'
 import { ZERO_ADDRESS } from '../address.ts'
-import { signable } from '../signable.ts'
-import { executionData, multiSendData, operationOf, senderPartOf } from './execution.ts'
+import { signable } from '../messages.ts'
+import { combine, executionData, multiSendData, pickSenderPart } from './execution.ts'
 import { deploymentData, SAFE_ADDRESSES } from './settings.ts'
 
 /** Safe.sol 1.4.1, SAFE_TX_TYPEHASH. */
@@ -27,7 +27,6 @@ const SAFE_TX = [
 /** A Safe's first transaction. */
 const INNER_NONCE = 0n
 
-/** Pure. */
 export const deployAndExecute = (
   chainId: number,
   wallet: ContractWallet,
@@ -36,7 +35,7 @@ export const deployAndExecute = (
   // With 0 a failing execution would revert everything, and the signature could be used later.
   if (gas <= 0n) throw new Error('expected gas for the execution')
   const address = hexText(wallet.address)
-  const operation = operationOf(intents)
+  const operation = combine(intents)
   const typedData = {
     domain: { chainId, verifyingContract: address },
     types: { SafeTx: SAFE_TX },
@@ -57,6 +56,6 @@ export const deployAndExecute = (
       { to: address, value: 0n, data: executionData(operation, { safeTxGas: gas, signatures }) },
     ]
     const input = multiSendData(calls)
-    return { to: SAFE_ADDRESSES.multiSendCallOnly, value: 0n, input, ...senderPartOf(intents) }
+    return { to: SAFE_ADDRESSES.multiSendCallOnly, value: 0n, input, ...pickSenderPart(intents) }
   })
 }

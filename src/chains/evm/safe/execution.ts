@@ -1,7 +1,8 @@
-// Call data for executions by a Safe. One call is passed as it is. Several calls go by delegate call to MultiSendCallOnly, all
-// or none. A creation goes by delegate call to CreateCall, because a Safe cannot create contracts itself.
-// The signature is the sender's approval (v = 1). It is valid only if the owner is the sender, so the inner nonce need not be
-// known, and nobody else can resend it. safeTxGas is 0, so that a failure inside reverts the whole transaction (GS013).
+// Call data for executions by a Safe. One call is passed as it is. Several calls go by delegate call to
+// MultiSendCallOnly, all or none. A creation goes by delegate call to CreateCall, because a Safe cannot create
+// contracts itself. The signature is the sender's approval (v = 1). It is valid only if the owner is the sender, so the
+// inner nonce need not be known, and nobody else can resend it. safeTxGas is 0, so that a failure inside reverts all of
+// it (GS013).
 
 import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem'
 import { AppError } from '../../../platform/errors.ts'
@@ -38,7 +39,7 @@ export const multiSendData = (elements: readonly Element[]): Hex => {
   return encodeFunctionData({ abi: MULTI_SEND, args: [`0x${packed.join('')}`] })
 }
 
-const elementOf = ({ to, value, input }: Intent, index: number): Element => {
+const toElement = ({ to, value, input }: Intent, index: number): Element => {
   if (to !== null) return { to: hexText(to), value, data: input }
   throw new AppError(
     'invalid_input',
@@ -47,15 +48,15 @@ const elementOf = ({ to, value, input }: Intent, index: number): Element => {
 }
 
 /** @throws invalid_input for a creation among several intents. Pure. */
-export const operationOf = (intents: readonly Intent[]): ContractOperation => {
+export const combine = (intents: readonly Intent[]): ContractOperation => {
   const [first] = intents
   if (first === undefined) throw new Error('expected at least one intent')
   const { call, delegateCall } = OPERATION
   if (intents.length > 1) {
-    const data = multiSendData(intents.map(elementOf))
+    const data = multiSendData(intents.map(toElement))
     return { to: SAFE_ADDRESSES.multiSendCallOnly, value: 0n, data, operation: delegateCall }
   }
-  if (first.to !== null) return { ...elementOf(first, 0), operation: call }
+  if (first.to !== null) return { ...toElement(first, 0), operation: call }
   const data = encodeFunctionData({ abi: CREATE_CALL, args: [first.value, first.input] })
   return { to: SAFE_ADDRESSES.createCall, value: 0n, data, operation: delegateCall }
 }
@@ -74,10 +75,10 @@ export const executionData = (
 const senderApproval = (owner: string): Hex => encodePacked(['uint256', 'uint256', 'uint8'], [BigInt(owner), 0n, 1])
 
 const senderApproved = (owner: string, intents: readonly Intent[]): Hex =>
-  executionData(operationOf(intents), { safeTxGas: 0n, signatures: senderApproval(owner) })
+  executionData(combine(intents), { safeTxGas: 0n, signatures: senderApproval(owner) })
 
 /** Gas, fees and nonce of the outer transaction: those of the first intent. Pure. */
-export const senderPartOf = ([first]: readonly Intent[]): Omit<Intent, 'to' | 'value' | 'input'> => {
+export const pickSenderPart = ([first]: readonly Intent[]): Omit<Intent, 'to' | 'value' | 'input'> => {
   if (first === undefined) return {}
   const { to: _, value: __, input: ___, ...senderPart } = first
   return senderPart
@@ -87,10 +88,10 @@ export const execution = ({ address, owner }: ContractWallet, intents: readonly 
   to: address,
   value: 0n,
   input: senderApproved(owner, intents),
-  ...senderPartOf(intents),
+  ...pickSenderPart(intents),
 })
 
-/** null if the lengths do not match the data, or if an element is not a plain call, since MultiSendCallOnly undoes such a batch. */
+/** null if the lengths do not match the data, or an element is no plain call: MultiSendCallOnly undoes such a batch. */
 const unpackElements = (packed: Hex): readonly Intent[] | null => {
   const intents: Intent[] = []
   const end = size(packed)

@@ -1,5 +1,5 @@
-// Finds out why the execution of a Safe fails. The Safe's own revert (GS013) hides the reason, so its calls are simulated from
-// its address, one after the other.
+// Finds out why the execution of a Safe fails. The Safe's own revert (GS013) hides the reason, so its calls are
+// simulated from its address, one after the other.
 
 import type { RecordedIntent } from '../../chain.ts'
 import type { ContractWallets, FailingCall } from '../../contract-wallets.ts'
@@ -73,7 +73,7 @@ const findFailure = async (context: NodeContext, input: Input): Promise<Failure 
   return ends === null ? firstAlone(rpc, from, calls, block) : firstIn(ends)
 }
 
-/** See `ContractWallets.failingCall`. The reason is the text of a preview. @throws NodeUnavailable for the newest block. */
+/** See `ContractWallets.failingCall`. The reason is a preview's text. @throws NodeUnavailable for the newest block. */
 export const findFailingCall = async (context: NodeContext, input: Input): Promise<FailingCall | null> => {
   try {
     const failure = await findFailure(context, input)

@@ -6,16 +6,16 @@ import type { Payload, TypedData } from '../../../vault/language/payload.ts'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, ContractWallets, Signable } from '../../contract-wallets.ts'
 import type { NodeContext } from '../limits.ts'
-import { signable } from '../signable.ts'
+import { signable } from '../messages.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
 import { callsOf, executed, execution } from './execution.ts'
 import { findFailingCall } from './failing-call.ts'
 import { contractWalletOf, deployment, deploymentData, SAFE_ADDRESSES } from './settings.ts'
-import { isDeployed, readState, type SafesSeen } from './state.ts'
+import { isDeployed, readState, type SafesFound } from './state.ts'
 
-// Messages and typed data signed for a Safe (ERC-1271). The Safe's fallback handler accepts an EIP-712 signature of a SafeMessage with the
-// digest of the message or the typed data. So a signature for one Safe is not valid for another one, nor for the key itself. If the Safe is not
-// deployed, the signature includes the deployment (ERC-6492).
+// Messages and typed data signed for a Safe (ERC-1271). The Safe's fallback handler accepts an EIP-712 signature of a
+// SafeMessage with the digest of the message or the typed data. So a signature for one Safe is not valid for another
+// one, nor for the key itself. If the Safe is not deployed, the signature includes the deployment (ERC-6492).
 
 type Signed = { readonly isDeployed: boolean }
 
@@ -33,7 +33,6 @@ export const contractMessage = (
   { message, ...signed }: Signed & { readonly message: Uint8Array },
 ): Signable<Hex> => accepted({ kind: 'safe_message', chainId, safe: wallet.address, message }, wallet, signed)
 
-/** Pure. */
 const contractTypedData = (
   chainId: number,
   wallet: ContractWallet,
@@ -45,11 +44,11 @@ const KEPT_MAX = 10_000
 /** It holds no keys. */
 export const createContractWallets = (context: NodeContext & { readonly chainId: number }): ContractWallets => {
   const { rpc, network, chainId } = context
-  const seen: SafesSeen = { contracts: false }
+  const seen: SafesFound = { contracts: false }
   // A wallet's address takes four hashes, and each judged call asks for its signer's.
-  const kept = new LRUCache<string, ContractWallet>({ max: KEPT_MAX, memoMethod: contractWalletOf })
+  const memo = new LRUCache<string, ContractWallet>({ max: KEPT_MAX, memoMethod: contractWalletOf })
   return {
-    of: (owner) => kept.memo(owner),
+    of: (owner) => memo.memo(owner),
     state: (wallet) => readState({ rpc, network, seen }, wallet),
     isDeployed: (input) => isDeployed(rpc, input),
     deployment,

@@ -1,12 +1,23 @@
-// The settings of contract wallets: SafeL2 1.4.1 behind a proxy, one owner, threshold 1, the canonical fallback handler, no
-// set-up call, salt nonce 0. Safe's contracts have the same addresses on all networks and testnets here, and CREATE2 hashes
-// nothing that differs between them. So a wallet has the same address on each network.
+// The settings of contract wallets: SafeL2 1.4.1 behind a proxy, one owner, threshold 1, the canonical fallback
+// handler, no set-up call, salt nonce 0. Safe's contracts have the same addresses on all networks and testnets here,
+// and CREATE2 hashes nothing that differs between them. So a wallet has the same address on each network.
 
-import { concat, encodeFunctionData, getContractAddress, isAddress, keccak256, parseAbi, toHex } from 'viem'
+import {
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getContractAddress,
+  isAddress,
+  keccak256,
+  pad,
+  parseAbi,
+  toHex,
+} from 'viem'
 import type { Hex, Intent } from '../../chain.ts'
 import type { ContractWallet } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'
 import { ZERO_ADDRESS } from '../address.ts'
+import type { Overrides } from '../simulate.ts'
 
 /** Canonical deployments of Safe 1.4.1 (github.com/safe-global/safe-deployments, src/assets/v1.4.1). */
 export const SAFE_ADDRESSES = {
@@ -40,12 +51,12 @@ const encodeSetup = (owner: Hex): Hex =>
     ],
   })
 
-/** Only the owner differs, so the rest is encoded once: each call that is judged asks for its signer's Safe. */
+/** Only the owner differs, so all else is encoded once: each call that is judged asks for its signer's Safe. */
 const ANY_OWNER = 'aa'.repeat(20)
 const SETUP_OF_ANY = encodeSetup(`0x${ANY_OWNER}`)
 const SALT_END = toHex(SALT_NONCE, { size: 32 })
 
-const initializerOf = (owner: string): Hex => {
+const encodeInitializer = (owner: string): Hex => {
   if (!isAddress(owner)) throw new Error('expected the address of an owner')
   return hexText(SETUP_OF_ANY.replace(ANY_OWNER, owner.slice(2).toLowerCase()))
 }
@@ -55,7 +66,7 @@ export const contractWalletOf = (owner: string): ContractWallet => {
   const address = getContractAddress({
     opcode: 'CREATE2',
     from: SAFE_ADDRESSES.proxyFactory,
-    salt: keccak256(concat([keccak256(initializerOf(owner)), SALT_END])),
+    salt: keccak256(concat([keccak256(encodeInitializer(owner)), SALT_END])),
     bytecodeHash: PROXY_INIT_CODE_HASH,
   })
   return { address, owner }
@@ -63,11 +74,60 @@ export const contractWalletOf = (owner: string): ContractWallet => {
 
 /** Call data for the proxy factory. Pure. */
 export const deploymentData = ({ owner }: ContractWallet): Hex =>
-  encodeFunctionData({ abi: FACTORY, args: [SAFE_ADDRESSES.singleton, initializerOf(owner), SALT_NONCE] })
+  encodeFunctionData({ abi: FACTORY, args: [SAFE_ADDRESSES.singleton, encodeInitializer(owner), SALT_NONCE] })
 
 /** The factory creates the wallet and sets it up in one call, so nobody else can set it up. Pure. */
 export const deployment = (wallet: ContractWallet): Intent => ({
   to: SAFE_ADDRESSES.proxyFactory,
   value: 0n,
   input: deploymentData(wallet),
+})
+
+// The storage slots of a Safe 1.4.1 that decide who controls it (libraries/SafeStorage.sol, and the managers' own
+// slots), and the code of its proxy. A deployed wallet is compared with them; one without code is simulated with them.
+
+/** SafeProxy's deployed code, from `@safe-global/safe-contracts` 1.4.1 (proxies/SafeProxy.sol). */
+export const PROXY_CODE: Hex =
+  '0x608060405273ffffffffffffffffffffffffffffffffffffffff600054167fa619486e0000000000000000000000000000000000000000000000000000000060003514156050578060005260206000f35b3660008037600080366000845af43d6000803e60008114156070573d6000fd5b3d6000f3fea264697066735822122003d1488ee65e08fa41e58e888a9865554c535f2c77126a82cb4c0f917f31441364736f6c63430007060033'
+
+/** The head of the linked lists of owners and of modules. */
+export const SENTINEL = '0x0000000000000000000000000000000000000001'
+
+const slot = (index: number): Hex => toHex(index, { size: 32 })
+
+export const SLOTS = {
+  singleton: slot(0),
+  ownerCount: slot(3),
+  threshold: slot(4),
+  /** keccak256("guard_manager.guard.address") */
+  guard: '0x4a204f620c8c5ccdca3fd54d003badd85ba500436a431f0cbda4f558c93c34c8',
+  /** keccak256("fallback_manager.handler.address") */
+  fallbackHandler: '0x6c9a6c4a39284e37ed1cf53d337577d14212a4870fb976a4366c693b939918d5',
+} as const
+
+const MODULES_SLOT = 1n
+const OWNERS_SLOT = 2n
+
+/** The slot of a mapping's entry (Solidity, "Layout of State Variables in Storage"). */
+const entry = (mapping: bigint, key: string): Hex =>
+  keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [hexText(key), mapping]))
+
+const word = (address: string): Hex => pad(hexText(address.toLowerCase()), { size: 32 })
+
+/** Lets a node simulate as if the wallet were deployed. Pure. */
+export const asDeployed = ({ address, owner }: ContractWallet): Overrides => ({
+  [address]: {
+    code: PROXY_CODE,
+    // EIP-161: a contract begins with nonce 1.
+    nonce: 1,
+    stateDiff: {
+      [SLOTS.singleton]: word(SAFE_ADDRESSES.singleton),
+      [entry(MODULES_SLOT, SENTINEL)]: word(SENTINEL),
+      [entry(OWNERS_SLOT, SENTINEL)]: word(owner),
+      [entry(OWNERS_SLOT, owner)]: word(SENTINEL),
+      [SLOTS.ownerCount]: slot(1),
+      [SLOTS.threshold]: slot(1),
+      [SLOTS.fallbackHandler]: word(SAFE_ADDRESSES.fallbackHandler),
+    },
+  },
 })

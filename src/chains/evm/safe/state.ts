@@ -1,5 +1,6 @@
-// Whether a Safe is controlled by its owner's key alone: read in one batch, at the newest block; a change is read once more, at one
-// block. The contract at the address may be any contract, so an answer that cannot be decoded means that it is not a Safe.
+// Whether a Safe is controlled by its owner's key alone: read in one batch, at the newest block; a change is read once
+// more, at one block. The contract at the address may be any contract, so an answer that cannot be decoded is not a
+// Safe's.
 
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import type { Network } from '../../../../db/words.ts'
@@ -10,8 +11,7 @@ import { bytes, quantity, toQuantity } from '../../node/wire.ts'
 import { notProvided } from '../../provided.ts'
 import { checksum, ZERO_ADDRESS } from '../address.ts'
 import { decoded, readQuestion, returned } from '../call.ts'
-import { SAFE_ADDRESSES } from './settings.ts'
-import { PROXY_CODE, SENTINEL, SLOTS } from './storage.ts'
+import { PROXY_CODE, SAFE_ADDRESSES, SENTINEL, SLOTS } from './settings.ts'
 
 const OWNERS = parseAbi(['function getOwners() view returns (address[])'])
 const THRESHOLD = parseAbi(['function getThreshold() view returns (uint256)'])
@@ -20,9 +20,7 @@ const MODULES = parseAbi([
 ])
 /** A single module is enough to refuse the wallet. */
 const MODULE_PAGE = 10n
-/** The gas that the contract may use; a Safe needs about 10,000. */
 const READ_GAS_LIMIT = 1_000_000n
-/** How many owners an error lists. */
 const OWNERS_SHOWN = 5
 
 type Found = {
@@ -37,7 +35,7 @@ type Found = {
 }
 
 /** The newest block if none is given. */
-const blockOf = ({ blockNumber }: { readonly blockNumber?: bigint }): string =>
+const toBlock = ({ blockNumber }: { readonly blockNumber?: bigint }): string =>
   blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
 
 const codeQuestion = (address: string, block: string): Question<Hex> => question('eth_getCode', [address, block], bytes)
@@ -49,13 +47,13 @@ const slotQuestion = (address: string, slot: Hex, block: string): Question<strin
   )
 
 /** Whether Safe's own contracts were found on the chain. They cannot disappear. */
-export type SafesSeen = { contracts: boolean }
+export type SafesFound = { contracts: boolean }
 
 const isMissingQuestion = (address: string): Question<boolean> =>
   question('eth_getCode', [address, 'latest'], (value) => bytes(value) === '0x')
 
 /** Without this check, calls to missing contracts would succeed and do nothing. */
-const assertContracts = async (rpc: Rpc, network: Network, seen: SafesSeen): Promise<void> => {
+const assertContracts = async (rpc: Rpc, network: Network, seen: SafesFound): Promise<void> => {
   if (seen.contracts) return
   const addresses = Object.values(SAFE_ADDRESSES)
   const isMissing: readonly boolean[] = await rpc.askAll(addresses.map(isMissingQuestion))
@@ -72,7 +70,7 @@ const find = async (
   rpc: Rpc,
   { address, ...at }: { readonly address: string; readonly blockNumber?: bigint },
 ): Promise<Found> => {
-  const block = blockOf(at)
+  const block = toBlock(at)
   const read = (data: Hex) => readQuestion({ to: address, data, gasLimit: READ_GAS_LIMIT, ...at })
   const [code, singleton, guard, fallbackHandler, owners, threshold, modules] = await rpc.tryAll([
     codeQuestion(address, block),
@@ -94,43 +92,43 @@ const find = async (
   }
 }
 
-const namesOf = (owners: readonly string[]): string => {
+const describeOwners = (owners: readonly string[]): string => {
   const shown = owners.slice(0, OWNERS_SHOWN).join(', ')
   const more = owners.length - OWNERS_SHOWN
   return `its ${owners.length === 1 ? 'owner is' : 'owners are'} ${shown}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** How the wallet differs from its settings, as the end of a sentence; null if it does not. Pure. */
-const differenceOf = (found: Found, owner: string): string | null => {
+const findDifference = (found: Found, owner: string): string | null => {
   const { owners, threshold, hasModules, guard, fallbackHandler } = found
   if (found.code !== PROXY_CODE || found.singleton !== SAFE_ADDRESSES.singleton) return 'its code is another one'
   if (owners === null || threshold === null || hasModules === null) return 'it is no longer a Safe'
-  if (owners.length !== 1 || owners[0] !== owner) return namesOf(owners)
+  if (owners.length !== 1 || owners[0] !== owner) return describeOwners(owners)
   if (threshold !== 1n) return `its threshold is ${threshold}`
   if (hasModules) return 'a module is enabled'
   if (guard !== ZERO_ADDRESS) return 'a guard is set'
   return fallbackHandler === SAFE_ADDRESSES.fallbackHandler ? null : `its fallback handler is ${fallbackHandler}`
 }
 
-const stateOf = (found: Found, owner: string): ContractWalletState => {
+const judge = (found: Found, owner: string): ContractWalletState => {
   if (found.code === '0x') return { kind: 'undeployed' }
-  const how = differenceOf(found, owner)
+  const how = findDifference(found, owner)
   return how === null ? { kind: 'ready' } : { kind: 'changed', how }
 }
 
 export const readState = async (
-  { rpc, network, seen }: { readonly rpc: Rpc; readonly network: Network; readonly seen: SafesSeen },
+  { rpc, network, seen }: { readonly rpc: Rpc; readonly network: Network; readonly seen: SafesFound },
   { address, owner }: ContractWallet,
 ): Promise<ContractWalletState> => {
   await assertContracts(rpc, network, seen)
-  const newest = stateOf(await find(rpc, { address }), owner)
+  const newest = judge(await find(rpc, { address }), owner)
   if (newest.kind !== 'changed') return newest
   // A block may have come between the answers, with the deployment: only those of one block prove a change.
   const blockNumber = await rpc.ask(question('eth_blockNumber', [], quantity))
-  return stateOf(await find(rpc, { address, blockNumber }), owner)
+  return judge(await find(rpc, { address, blockNumber }), owner)
 }
 
 export const isDeployed = async (
   rpc: Rpc,
   { address, ...at }: { readonly address: string; readonly blockNumber?: bigint },
-): Promise<boolean> => (await rpc.ask(codeQuestion(address, blockOf(at)))) !== '0x'
+): Promise<boolean> => (await rpc.ask(codeQuestion(address, toBlock(at)))) !== '0x'
