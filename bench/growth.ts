@@ -3,7 +3,7 @@
 
 import { stat } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
-import { foldAttempts } from '../db/queries/folded.ts'
+import { foldAttempts } from '../db/queries/attempts.ts'
 import { startJournaled } from '../test/restore/journaled.ts'
 import { startChain } from '../test/support/chains.ts'
 import { startWorkerHere } from '../test/support/worker-here.ts'

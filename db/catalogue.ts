@@ -4,8 +4,8 @@ import { sql } from 'drizzle-orm'
 import { MIGRATED } from './catalogue.generated.ts'
 import type { Db } from './client.ts'
 import { ACCESS, PROCESS_ROLES } from './grants.ts'
-import { MEANING } from './meaning.ts'
 import { type CatalogueObject, readCatalogue } from './queries/catalogue.ts'
+import { MEANING } from './session.ts'
 
 const tablesWhere = (holds: (rights: string) => boolean): ReadonlySet<string> =>
   new Set(ACCESS.flatMap(({ table, rights: { vault } }) => (vault !== undefined && holds(vault) ? [table] : [])))
@@ -13,12 +13,12 @@ const tablesWhere = (holds: (rights: string) => boolean): ReadonlySet<string> =>
 const READ_BY_VAULT = tablesWhere(() => true)
 const WRITTEN_BY_VAULT = tablesWhere((rights) => /insert|update|delete/.test(rights))
 
-const nameOf = ({ kind, name }: Pick<CatalogueObject, 'kind' | 'name'>): string => `${kind} ${name}`
+const describeObject = ({ kind, name }: Pick<CatalogueObject, 'kind' | 'name'>): string => `${kind} ${name}`
 
 /** A function without its arguments; those of pg_catalog are found before those of public. */
-const wordOf = (name: string): string => name.replace(/^pg_catalog\.|\(.*/g, '')
+const readFunctionName = (name: string): string => name.replace(/^pg_catalog\.|\(.*/g, '')
 
-const functions = new Set(MIGRATED.flatMap(([kind, name]) => (kind === 'function' ? [wordOf(name)] : [])))
+const functions = new Set(MIGRATED.flatMap(([kind, name]) => (kind === 'function' ? [readFunctionName(name)] : [])))
 
 export type Difference = {
   /** One sentence without its point. */
@@ -33,8 +33,8 @@ const ACTS_ON_WRITES = ['trigger', 'function', 'constraint']
 /** Each process sets these for its own connections, and what its connection has in the end is compared, too. */
 const isOverruled = (name: string): boolean => Object.keys(MEANING).some((setting) => name.startsWith(`${setting}=`))
 
-/** An object without a table is in reach of each statement, except the functions of the job queue and of the operators' views. */
-const isVaults = ({ kind, name, table }: Pick<CatalogueObject, 'kind' | 'name' | 'table'>): boolean => {
+/** Each statement reaches an object without a table, but not functions of the job queue and of the operators' views. */
+const concernsVaults = ({ kind, name, table }: Pick<CatalogueObject, 'kind' | 'name' | 'table'>): boolean => {
   if (table !== null) return (ACTS_ON_WRITES.includes(kind) ? WRITTEN_BY_VAULT : READ_BY_VAULT).has(table)
   return kind === 'setting' ? !isOverruled(name) : !/^(?:graphile_worker|strongroom_views)\./.test(name)
 }
@@ -44,44 +44,41 @@ const REFUSES_ROWS = ['constraint', 'index']
 
 type Line = (typeof MIGRATED)[number]
 
-const unlike = (line: Line, object: CatalogueObject | undefined): Difference[] => {
+const findDifferences = (line: Line, object: CatalogueObject | undefined): Difference[] => {
   const [kind, name, table, digest] = line
-  const what = `the ${nameOf({ kind, name })}`
-  const concernsVault = isVaults({ kind, name, table })
+  const what = `the ${describeObject({ kind, name })}`
+  const concernsVault = concernsVaults({ kind, name, table })
   if (object === undefined) return [{ found: `${what} is gone`, concernsVault }]
   if (object.digest === digest) return []
   const onlyRefuses = REFUSES_ROWS.includes(kind) && !object.intervenes
   return [{ found: `${what} is not as the migrations make it`, concernsVault: concernsVault && !onlyRefuses }]
 }
 
-/**
- * The differences that count. An operator's own schemas, tables, columns, indexes, checks, functions and extensions do not, unless
- * they take part in the service's statements.
- */
+/** Differences that count: an operator's own objects do only where they take part in the service's statements. */
 const compare = (found: readonly CatalogueObject[]): readonly Difference[] => {
-  const objects = new Map(found.map((each) => [nameOf(each), each]))
-  const isSame = ([kind, name, , digest]: Line) => objects.get(nameOf({ kind, name }))?.digest === digest
+  const objects = new Map(found.map((each) => [describeObject(each), each]))
+  const isSame = ([kind, name, , digest]: Line) => objects.get(describeObject({ kind, name }))?.digest === digest
   const same = new Set(MIGRATED.flatMap((line) => (line[0] === 'table' && isSame(line) ? [line[1]] : [])))
   const differences = MIGRATED.flatMap((line) => {
     const [kind, name, table] = line
-    const object = objects.get(nameOf({ kind, name }))
-    // Where the table itself is not the same, its parts that are gone are not named.
+    const object = objects.get(describeObject({ kind, name }))
+    // If the table differs, its missing parts are not named.
     if (object === undefined && kind !== 'table' && table !== null && !same.has(table)) return []
-    return unlike(line, object)
+    return findDifferences(line, object)
   })
-  const known = new Set(MIGRATED.map(([kind, name]) => nameOf({ kind, name })))
-  const isOverload = ({ kind, name }: CatalogueObject) => kind === 'function' && functions.has(wordOf(name))
-  const others = found.filter((each) => !known.has(nameOf(each)) && (each.intervenes || isOverload(each)))
+  const known = new Set(MIGRATED.map(([kind, name]) => describeObject({ kind, name })))
+  const isOverload = ({ kind, name }: CatalogueObject) => kind === 'function' && functions.has(readFunctionName(name))
+  const others = found.filter((each) => !known.has(describeObject(each)) && (each.intervenes || isOverload(each)))
   return [
     ...differences,
     ...others.map((object) => ({
-      found: `the ${nameOf(object)} is not in the migrations`,
-      concernsVault: isVaults(object),
+      found: `the ${describeObject(object)} is not in the migrations`,
+      concernsVault: concernsVaults(object),
     })),
   ]
 }
 
-/** Reads the catalogue and compares it. Any role may. A locked table delays this, and no request: none shares the connection. */
+/** Any role may read the catalogue. A locked table delays this call, and no request, as none shares the connection. */
 export const catalogueDifferences = (db: Db): Promise<readonly Difference[]> =>
   db.transaction(async (tx) => {
     await tx.execute(sql`set local lock_timeout = '2s'`)

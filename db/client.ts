@@ -4,23 +4,21 @@ import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-or
 import pg from 'pg'
 import { confirmWrites, createEnded, type Ended, type Writes } from './deciding-rows.ts'
 import { EVENTS_CHANNEL } from './events.ts'
-import { MEANING } from './meaning.ts'
 import { type Notices, openNotices } from './notices.ts'
-import { giveBack, innerOf, ProbingPool, WritableClient } from './pool.ts'
-import { readSession, type Session as ServerSession } from './session.ts'
+import { innerOf, ProbingPool, returnConnection, WritableClient } from './pool.ts'
+import { MEANING, readSession, type Session as ServerSession } from './session.ts'
 import { isDatabaseAway } from './trouble.ts'
 
 type NoSchema = Record<string, never>
 
 /**
- * A database transaction. Independent statements may be sent together (`Promise.all`): they travel in one message. Each must
- * be the last of its branch: if another branch fails, the transaction is over and later statements are refused. If a statement
- * fails, the transaction fails, even if the caller caught the error.
+ * Independent statements may be sent together (`Promise.all`): they travel in one message. Each must be the last of its
+ * branch. If a statement fails, the transaction fails, even if the caller caught the error, and refuses later
+ * statements.
  */
 export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> & {
   /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
   readonly afterCommit: (act: () => void) => void
-  /** What it must leave behind. */
   readonly writes: Writes
   readonly ended: Ended
 }
@@ -34,7 +32,7 @@ type Transaction = <Result>(
 
 export type Db = {
   readonly transaction: Transaction
-  /** For the few statements of the signing path: without drizzle, and planned once per connection, not per set of values. */
+  /** For the statements of the signing path: PostgreSQL plans them once per connection, not per set of values. */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
   readonly ended: Ended
   /** Tells that there are new events, of whichever project. */
@@ -49,7 +47,6 @@ export type Db = {
 
 export type HasDb = { readonly db: Db }
 
-/** It closes the connections to the database, and what was opened with them. */
 export type HasClose = { readonly close: Db['close'] }
 
 type DbOptions = {
@@ -61,15 +58,12 @@ type DbOptions = {
 
 const CONNECT_TIMEOUT_MS = 10_000
 
-/**
- * How long a statement may wait and run, and how long a transaction may do nothing: a process that is lost or hangs in a
- * transaction holds its locks no longer than this.
- */
+/** A process that is lost or hangs in a transaction holds its locks no longer than this. */
 const LOCK_TIMEOUT_MS = 10_000
-/** Shorter, so that those who wait for a lock of such a transaction get it. */
+/** Shorter, so that statements that wait for a lock of such a transaction get it. */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 8_000
 const STATEMENT_TIMEOUT_MS = 30_000
-/** After this the server cannot be reached any more: it would have ended the statement itself. The connection is closed. */
+/** The server would have ended the statement before: it is out of reach. The connection is closed. */
 const ANSWER_TIMEOUT_MS = 35_000
 /** For the server's side: it finds a lost host within 25 s, where the operating system would need hours. */
 const KEEPALIVES = [
@@ -81,13 +75,13 @@ const KEEPALIVES = [
 const KEEPALIVE_MS = 10_000
 /** After this a connection is replaced: a process leaves a server that has stopped to be the right one. */
 const LIFETIME_SECONDS = 900
-const MEANT = Object.entries(MEANING)
+const SETTINGS = Object.entries(MEANING)
   .map(([name, value]) => `-c ${name}=${value}`)
   .join(' ')
 
 const PREPARED_CONNECTIONS = 3
 
-/** How many connections `openDb` takes at most. @param input.waitsForEvents whether anybody subscribes to `eventNotices`. */
+/** How many connections `openDb` takes at most. @param input.waitsForEvents whether `eventNotices` is used. */
 export const connectionsOf = (input: { readonly maxConnections: number; readonly waitsForEvents: boolean }): number =>
   input.maxConnections + PREPARED_CONNECTIONS + (input.waitsForEvents ? 1 : 0)
 
@@ -95,8 +89,8 @@ export const connectionsOf = (input: { readonly maxConnections: number; readonly
 const PREPARED_LENGTH_MAX = 1_500
 
 /**
- * A client that pipelines statements: the first one of a turn of the event loop is sent at once, and those after it travel in one
- * message. Short ones are prepared by the server, so parsed once per connection.
+ * Sends the first statement of a turn of the event loop at once, and those after it in one message. The server prepares
+ * short statements, so it parses them once per connection.
  */
 class PipeliningClient extends WritableClient {
   readonly #names = new Map<string, string>()
@@ -111,7 +105,7 @@ class PipeliningClient extends WritableClient {
     this.#cork()
     const query = super.query as (...args: unknown[]) => never
     if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
-    const name = this.#names.get(config.text) ?? nameOf(config.text)
+    const name = this.#names.get(config.text) ?? deriveStatementName(config.text)
     this.#names.set(config.text, name)
     return query.call(this, { ...config, name }, ...rest)
   }
@@ -132,9 +126,8 @@ class PipeliningClient extends WritableClient {
 }
 
 /**
- * A client that ends when a statement loses its connection, and then emits `unanswered`: it may have been done or not. For users
- * who give it back to the pool without the error, as graphile-worker does: the pool would hand it out again before it has noticed
- * the loss.
+ * Ends when a statement loses its connection, and then emits `unanswered`: it may have been done or not. For users such
+ * as graphile-worker that return it without the error: the pool would lend it again before it has noticed the loss.
  */
 export class EndingClient extends WritableClient {
   override query(...args: unknown[]): never {
@@ -151,14 +144,14 @@ export class EndingClient extends WritableClient {
 }
 
 /** The same on all connections: should two share a session, a name still means the same statement. */
-const nameOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const deriveStatementName = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 const isUnnamed = (config: unknown): config is pg.QueryConfig =>
   typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
 
 const STATEMENT_REFUSED_AFTER_ANOTHER = '25P02'
 
-/** A connection for one transaction. Statements after its end are refused: they would be part of another transaction. */
+/** A connection for one transaction. It refuses later statements: they would be part of another transaction. */
 class Lease {
   #isOver = false
   #failure: Error = new Error('A statement of the transaction failed.')
@@ -178,10 +171,10 @@ class Lease {
     }
   }
 
-  /** @param failure why the transaction failed, if it did. The server announces that it closes a connection before it does. */
+  /** @param failure why the transaction failed, if it did. */
   end(failure: unknown): void {
     this.#isOver = true
-    giveBack(this.client, failure)
+    returnConnection(this.client, failure)
   }
 }
 
@@ -190,13 +183,12 @@ const libpqUrl = (url: string): string =>
   /[?&]sslmode=/.test(url) ? `${url.replace(/([?&]sslmode=)allow\b/g, '$1prefer')}&uselibpqcompat=true` : url
 
 type Session = Pick<DbOptions, 'url' | 'applicationName'> & {
-  /** Further options for the server. */
   readonly settings?: string
 }
 
 /**
- * For the commands of the database's owner, `db migrate` and `db sum-holdings`. Their statements have no time limit, because an
- * index of a big table may take hours. A connection that is lost meanwhile holds its locks only until its statement ends.
+ * For `db migrate` and `db sum-holdings`. Their statements have no time limit, because an index of a big table may take
+ * hours. A connection that is lost meanwhile holds its locks only until its statement ends.
  */
 export const ownerConfig = ({ url, applicationName, settings = '' }: Session) => ({
   connectionString: libpqUrl(url),
@@ -206,8 +198,21 @@ export const ownerConfig = ({ url, applicationName, settings = '' }: Session) =>
   idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
   keepAlive: true,
   keepAliveInitialDelayMillis: KEEPALIVE_MS,
-  options: `${KEEPALIVES} ${MEANT} ${settings}`.trim(),
+  options: `${KEEPALIVES} ${SETTINGS} ${settings}`.trim(),
 })
+
+/** Connects as the database's owner while `work` runs. */
+export const asOwner = async <Result>(session: Session, work: (client: pg.Client) => Promise<Result>) => {
+  const client = new pg.Client(ownerConfig(session))
+  // A lost connection also fails its running statement, which reports it.
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
 
 /** For every session of every process; its limits are those above. */
 const sessionConfig = (options: Session) => ({
@@ -234,8 +239,8 @@ const openPool = (options: DbOptions & Session): pg.Pool => {
 type Lane = { readonly client: Promise<pg.PoolClient>; isOpening: boolean; statements: number }
 
 /**
- * Runs statements outside of transactions: each on a connection of its own, or if none is free, behind others on a shared one.
- * While a transaction waits for a connection, they join none that is open: so one becomes free.
+ * Runs each statement outside of a transaction on a connection of its own, or if none is free, behind others on a
+ * shared one. While a transaction waits for a connection, statements join none that is open: so one becomes free.
  */
 class Lanes {
   readonly #lanes = new Set<Lane>()
@@ -286,13 +291,12 @@ class Lanes {
   #close(lane: Lane, failure?: unknown): void {
     if (!this.#lanes.delete(lane)) return
     lane.client.then(
-      (client) => giveBack(client, failure),
+      (client) => returnConnection(client, failure),
       () => {},
     )
   }
 }
 
-/** Runs `work` in a transaction on its own connection, and after the commit its `afterCommit` functions. */
 const transactionOn =
   (pool: pg.Pool, ended: Ended): Transaction =>
   async (work, config) => {

@@ -1,8 +1,7 @@
-// Writes of rows that decide. PostgreSQL answers to a write that a trigger of its owner has undone as to any other. So what was meant
-// is compared twice: with what the statement returns, and at the end of the transaction with the row as it stands then, when deferred
-// triggers have run too. If it differs, the transaction is rolled back.
-//
-// A row that is put back after the commit is not found here: what a process itself has ended, it remembers (`ended`).
+// Writes of rows that decide. PostgreSQL reports success even if a trigger of its owner undoes a write. So what was
+// meant is compared twice: with what the statement returns, and with the row at the end of the transaction, after
+// deferred triggers. If it differs, the transaction is rolled back. A row that is put back after the commit is not
+// found here: each process remembers what it has ended (`ended`).
 
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, getTableColumns, getTableName, type InferSelectModel, is, SQL, sql } from 'drizzle-orm'
@@ -102,7 +101,7 @@ const byKey = (table: PgTable, key: Values) => and(...keyColumns(table).map(([na
 const inTransaction = <Result>(db: Db | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
   'writes' in db ? work(db) : db.transaction(work)
 
-/** Compares a written row, and keeps what it must be at the commit. A later write of the transaction adds to it. @throws NotWritten */
+/** Compares a written row, and records what it must be at the commit. Later writes add to it. @throws NotWritten */
 const expectRow = (tx: Tx, table: PgTable, meant: Values, row: Values | undefined): void => {
   compareRow(table, meant, row)
   if (row === undefined) return
@@ -140,10 +139,7 @@ export const insertRow = <Table extends PgTable>(
     return row as InferSelectModel<Table>
   })
 
-/**
- * Inserts a row unless there is one with its unique values.
- * @param input.there finds that one. @returns null if it is there. @throws NotWritten
- */
+/** @param input.there finds a row with its unique values. @returns null if it is there. @throws NotWritten */
 export const insertUnlessThere = <Table extends PgTable>(
   db: Db | Tx,
   table: Table,
@@ -172,8 +168,8 @@ export const upsertRow = <Table extends PgTable>(
 type Found = {
   readonly where: SQL | undefined
   /**
-   * Nothing makes it undone, and this process remembers it. A row that was put back is refused where the write itself admits
-   * something `once`; what has only `ended` can be ended again.
+   * Nothing makes it undone, and this process remembers it. A row that was put back is refused where the write itself
+   * admits something `once`; what has only `ended` can be ended again.
    */
   readonly final?: 'once' | 'ended' | undefined
 }

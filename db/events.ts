@@ -1,12 +1,13 @@
-// Events are written by triggers on the tables of their causes: so in the transaction of the cause, by whoever causes it, and
-// without a call that code could forget, and no process can write one in another way. What a trigger writes names things by their
-// ids and public facts: no secret, no e-mail address, no name that a person chose.
+// Triggers on the tables of their causes write events, in the transaction of the cause. So no code can forget one, and
+// no process can write one in another way. An event names things by ids and public facts: it has no secret, no e-mail
+// address, and no name that a person chose.
 //
-// The rows have no numbers yet, and the triggers lock nothing. `strongroom_event_numbers` numbers what is committed, in the order of the
-// ids, while it holds the lock of the project's counter. A transaction that commits late is numbered late, so no reader has passed
-// it. Of two changes of one row, the later one waited for the earlier one's commit: whoever sees the later event sees both.
+// The triggers lock nothing, and give no numbers. `strongroom_event_numbers` numbers committed rows in the order of
+// their ids, under the lock of the project's counter. A transaction that commits late is numbered late, so no reader
+// has passed it. Of two changes of one row, the later one waited for the earlier commit: a reader of the later event
+// sees both.
 
-import { SECURITY_EVENTS } from './words.ts'
+import { type AuditAction, SECURITY_EVENTS } from './words.ts'
 
 /** Says that there are new events, and not whose. */
 export const EVENTS_CHANNEL = 'strongroom_events'
@@ -14,7 +15,7 @@ export const EVENTS_CHANNEL = 'strongroom_events'
 const time = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
 type Of = {
-  /** Of the function and the trigger, behind `strongroom_event_`. Those of one name are cases of one trigger: the first that holds counts. */
+  /** Follows `strongroom_event_`. Entries of one name are cases of one trigger: the first case that holds counts. */
   readonly name: string
   readonly table: string
   /** `insert`, or `update of` some columns. */
@@ -58,6 +59,14 @@ const TRANSACTION = `select new.project_id, ${event('transaction.updated', {
   status: 'new.status',
   contract_address: 'new.contract_address',
 })} || jsonb_strip_nulls(jsonb_build_object('error', new.error, 'code', new.error_code))`
+
+const audited = (actions: readonly AuditAction[], select: string): Of => ({
+  name: 'audited',
+  table: 'audit',
+  on: 'insert',
+  when: `new.project_id is not null and new.action in (${actions.map((action) => `'${action}'`).join(', ')})`,
+  select,
+})
 
 const ROWS: readonly Of[] = [
   { name: 'transaction_made', table: 'transactions', on: 'insert', select: TRANSACTION },
@@ -140,43 +149,28 @@ const ROWS: readonly Of[] = [
       locked_until: time('new.locked_until'),
     })}`,
   },
-  {
-    name: 'audited',
-    table: 'audit',
-    on: 'insert',
-    when: "new.project_id is not null and new.action in ('passkey_added', 'email_added', 'user_secret_added')",
-    select: credential('added'),
-  },
-  {
-    name: 'audited',
-    table: 'audit',
-    on: 'insert',
-    when: "new.project_id is not null and new.action in ('passkey_removed', 'user_secret_removed')",
-    select: credential('removed'),
-  },
-  {
-    name: 'audited',
-    table: 'audit',
-    on: 'insert',
-    when: "new.project_id is not null and new.action in ('origins_changed', 'return_addresses_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'issuer_added', 'issuer_removed')",
-    select: `select new.project_id, ${event('project.changed', {
+  audited(['passkey_added', 'email_added', 'user_secret_added'], credential('added')),
+  audited(['passkey_removed', 'user_secret_removed'], credential('removed')),
+  audited(
+    [
+      ...(['origins_changed', 'return_addresses_changed', 'passkey_domain_changed'] as const),
+      ...(['anonymous_login_changed', 'issuer_added', 'issuer_removed'] as const),
+    ],
+    `select new.project_id, ${event('project.changed', {
       setting: `case new.action when 'origins_changed' then 'allowed_origins' when 'return_addresses_changed' then 'return_addresses'
         when 'passkey_domain_changed' then 'passkey_domain' when 'anonymous_login_changed' then 'anonymous_login' else 'issuers' end`,
     })}`,
-  },
-  {
-    // The service counts them, and writes a bounded number of rows (src/identity/security-events.ts).
-    name: 'audited',
-    table: 'audit',
-    on: 'insert',
-    when: `new.project_id is not null and new.action in (${SECURITY_EVENTS.map((kind) => `'${kind}'`).join(', ')})`,
-    select: `select new.project_id, ${event('security.refused', {
+  ),
+  // The service counts them, and writes a bounded number of rows (src/identity/security-events.ts).
+  audited(
+    SECURITY_EVENTS,
+    `select new.project_id, ${event('security.refused', {
       kind: 'new.action',
       // Without another name the subject is the caller's address.
       subject: `case when new.subject is distinct from new.details->>'from' then new.subject end`,
       count: `coalesce((new.details->>'count')::int, 1)`,
     })}`,
-  },
+  ),
 ]
 
 /** With the rights of the tables' owner: no process can write an event without its cause. */
@@ -185,7 +179,7 @@ const ALONE = 'language plpgsql security definer set search_path = pg_catalog, p
 const caseOf = ({ when = 'true', select }: Of): string =>
   `if ${when} then insert into public.events (project_id, type, data) ${select};`
 
-/** Without WHEN: PostgreSQL would read its text again for each statement, which takes longer than the call of the function. */
+/** Without WHEN: PostgreSQL would parse it for each statement, which takes longer than the call of the function. */
 const rowTrigger = (first: Of, others: readonly Of[]): string => {
   const { name, table, on } = first
   return `
@@ -202,10 +196,7 @@ create or replace trigger strongroom_event_${name} after ${on} on public.${table
 `
 }
 
-/**
- * A wallet's past, which a backfill reads, causes no events. A block's time can be somewhat before the time at which its transactions
- * were sent.
- */
+/** A wallet's past causes no events. A block's time can be somewhat before its transactions were sent. */
 const SINCE_CREATED = "movement.at >= wallet.created_at - interval '1 minute'"
 
 const movementTrigger = (input: {
@@ -262,18 +253,17 @@ const MOVEMENTS = [
   }),
 ]
 
-/** Those who write within this time of a notification do not notify. Whoever listens looks again after it (db/notices.ts). */
+/** Writers do not notify within this time of a notification. Listeners look again after it (db/notices.ts). */
 const QUIET_MS = 20
 
 const NOW_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 /**
- * A transaction that notifies holds a lock of the whole server from just before its commit until the commit is on disk, so those that
- * notify commit one after the other; and each notification wakes all who listen. So the first one notifies, and those that commit
- * beside it or soon after it pass. It is decided at the commit, so that a transaction that stands still
- * silences nobody. The few and large transactions of the indexers always notify, by their own triggers: once, not row by row.
+ * A notifying transaction holds a lock of the whole server until its commit is on disk, and wakes all listeners. So the
+ * first one notifies, and those that commit beside it or soon after do not. The trigger decides at the commit, so that
+ * a transaction that stands still silences nobody. Indexers always notify, once a statement, by their own triggers.
  *
- * The sequence has the time of the last notification. It is no row, whose change would be seen only after the commit. It is all one
+ * The sequence has the time of the last notification: a row's change would be seen only after the commit. It is one
  * expression, because PL/pgSQL evaluates that without starting a query.
  */
 const NOTIFY = `

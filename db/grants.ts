@@ -1,9 +1,9 @@
-// What each kind of process may do in the database, as idempotent SQL. The rights on a table are beside it, in schema/. The
-// group roles cannot log in: an operator makes login users members of them.
+// What each kind of process may do in the database, as idempotent SQL. The rights on a table are beside it, in schema/.
+// The group roles cannot log in: an operator makes login users members of them.
 
-import { TableAccess } from './access.ts'
 import { EVENTS } from './events.ts'
 import * as schema from './schema.ts'
+import { TableAccess } from './tables.ts'
 
 export const API_ROLE = 'strongroom_api'
 /** Custody. Alone it reads and writes keys, locks and policies. */
@@ -12,14 +12,13 @@ export const WORKER_ROLE = 'strongroom_worker'
 /** The operators' console: reads much, and writes what an operator may change. */
 export const CONSOLE_ROLE = 'strongroom_console'
 /**
- * Owns the job queue's tables, the functions that add jobs, and the operators' views. Only the migrating role is a member: a
- * process that owned these functions and views could change them, and so act with the rights of their other users.
+ * Owns the job queue's tables, the functions that add jobs, and the operators' views. Only the migrating role is a
+ * member: an owner could change these functions and views, and so act with the rights of their other users.
  */
 export const JOBS_ROLE = 'strongroom_jobs'
 /** Reads the operators' views (views.sql), and no table. */
 const VIEWER_ROLE = 'strongroom_viewer'
 
-/** What each process may do with each table. */
 export const ACCESS = Object.values(schema).filter((each) => each instanceof TableAccess)
 
 const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
@@ -35,9 +34,9 @@ const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
 }).join('\n')
 
 /**
- * The worker may delete only expired rows, by a function. Live throttles stop guesses, live sessions are in use, and without its
- * idempotency key a repeated request would be executed again. References to a user prevent its deletion. Policies of row-level
- * security would do the same, but every process switches that off, so that nobody can hide rows by it.
+ * The worker may delete only expired rows, by a function. Live throttles stop guesses, live sessions are in use, and
+ * without its idempotency key a repeated request is executed again. References to a user prevent its deletion. No
+ * row-level security: every process switches it off, so that it hides no rows.
  */
 const CLEARING = `
 create or replace function public.strongroom_clear_expired(of_table text) returns integer
@@ -76,10 +75,7 @@ end $$;`,
   )
   .join('\n')
 
-/**
- * Adding a job and retrying a failed one are functions with the rights of the queue's owner. The API and the console can call
- * them, and have no other access to jobs but the operators' views.
- */
+/** Add and retry jobs with the rights of the queue's owner: the API and the console have no other access to jobs. */
 const JOB_FUNCTIONS = `
 create or replace function public.add_strongroom_job(
   task text, payload json, job_key text, job_key_mode text, run_at timestamptz, max_attempts int
@@ -135,9 +131,8 @@ alter function public.strongroom_job_numbers owner to ${JOBS_ROLE};
 `
 
 /**
- * Audit rows are append-only: not even the table's owner can change one without dropping this trigger. Only a vault may delete rows,
- * by a function, and only those before a checkpoint. The owner could make the function's mark, as they could drop the trigger:
- * `audit verify` finds what is gone.
+ * Audit rows are append-only: to change one, even the owner must drop this trigger. Only a vault deletes rows, by a
+ * function and before a checkpoint. The owner could set the function's mark, too: `audit verify` finds what is gone.
  */
 const APPEND_ONLY_AUDIT = `
 create or replace function public.refuse_change() returns trigger language plpgsql as $$
@@ -171,7 +166,7 @@ revoke all on function public.strongroom_drop_archived from public;
 grant execute on function public.strongroom_drop_archived to ${VAULT_ROLE};
 `
 
-/** Adds a statement's movements to the holdings. Its writers of one network wait for each other by the indexer's cursor. */
+/** Adds a statement's movements to the holdings. Writers of one network wait for each other by the indexer's cursor. */
 const addToHoldings = (changed: string): string => `
     merge into public.holdings held using (
       select network, address, contract, token_id, sum(sign * case direction when 'in' then amount else -amount end) as amount
@@ -190,7 +185,7 @@ const addToHoldings = (changed: string): string => `
 const ADDED = 'select 1 as sign, * from added'
 const REMOVED = 'select -1 as sign, * from removed'
 
-/** Each holding is looked up by its key: the planner knows nothing of a statement's rows, and might read the whole table. */
+/** Looks each holding up by its key: the planner knows nothing of the rows, and might read the whole table. */
 const HOLDINGS = `
 create or replace function public.keep_holdings() returns trigger language plpgsql set search_path = pg_catalog, pg_temp
   set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $$
@@ -209,7 +204,6 @@ create or replace trigger keep_holdings_changed after update on public.movements
   referencing old table as removed new table as added for each statement execute function public.keep_holdings();
 `
 
-/** The roles of processes. */
 export const PROCESS_ROLES = [API_ROLE, VAULT_ROLE, WORKER_ROLE, CONSOLE_ROLE] as const
 const OWN_ROLES = PROCESS_ROLES.join(', ')
 

@@ -1,8 +1,7 @@
-// Sums what wallets hold of NFTs anew. A trigger keeps `holdings` (grants.ts), but not while somebody has dropped it, nor right
-// for rows that a restore wrote into both tables.
+// Sums what wallets hold of NFTs anew. A trigger keeps `holdings` (grants.ts), but not while somebody has dropped it,
+// nor right for rows that a restore wrote into both tables.
 
-import pg from 'pg'
-import { ownerConfig } from './client.ts'
+import { asOwner } from './client.ts'
 
 const SUM = `
 with summed as (
@@ -28,17 +27,9 @@ select ((select count(*) from gone) + (select count(*) from kept))::int as mende
 
 type Mended = { readonly network: string; readonly mended: number }
 
-/**
- * Sums the holdings of each network, one after the other; its indexer waits meanwhile.
- * @param databaseUrl of the role that owns the tables.
- * @returns how many rows were wrong on each network.
- */
-export const sumHoldings = async (databaseUrl: string): Promise<readonly Mended[]> => {
-  const client = new pg.Client(ownerConfig({ url: databaseUrl, applicationName: 'strongroom-db-sum-holdings' }))
-  // A lost connection also fails its running statement, which reports it.
-  client.on('error', () => {})
-  await client.connect()
-  try {
+/** Its indexer waits while a network is summed. @returns how many rows were wrong on each network. */
+export const sumHoldings = (databaseUrl: string): Promise<readonly Mended[]> =>
+  asOwner({ url: databaseUrl, applicationName: 'strongroom-db-sum-holdings' }, async (client) => {
     const { rows } = await client.query<{ network: string }>(
       'select name as network from public.networks order by name',
     )
@@ -52,7 +43,4 @@ export const sumHoldings = async (databaseUrl: string): Promise<readonly Mended[
       sums.push({ network, mended: sum[0]?.mended ?? 0 })
     }
     return sums
-  } finally {
-    await client.end()
-  }
-}
+  })

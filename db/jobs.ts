@@ -7,7 +7,6 @@ import type { Queryable } from './client.ts'
 const networkPayload = Type.Object({ network: Type.String() })
 
 export const JOB_PAYLOADS = {
-  /** Sends the bytes of a recorded transaction. */
   broadcast_transaction: Type.Object({
     transactionId: Type.String(),
     network: Type.String(),
@@ -22,21 +21,13 @@ export const JOB_PAYLOADS = {
   backfill_wallet: Type.Object({ ...networkPayload.properties, address: Type.String() }),
   /** Finds work in our tables whose job was lost, and starts it again. */
   reconcile: Type.Object({ again: Type.Boolean() }),
-  /** Drops the idempotency keys whose day is over. */
   drop_idempotency_keys: Type.Object({}),
-  /** Deletes expired logins and sessions, and old mails. */
   clean_logins: Type.Object({}),
-  /** Deletes events whose time is over. */
   drop_events: Type.Object({}),
-  /** Notes which approvals have expired, for their events. */
   expire_approvals: Type.Object({}),
-  /** Notes the heads of all networks, and how far the followers are behind. */
   note_heads: Type.Object({}),
-  /** Folds the attempts of transactions that have been final for some days to their hashes. */
   fold_attempts: Type.Object({}),
-  /** Sends a mail that is waiting. */
   send_mail: Type.Object({ mailId: Type.String() }),
-  /** Sends what is due to an endpoint of webhooks. */
   deliver_webhooks: Type.Object({ endpointId: Type.String() }),
 } as const
 
@@ -47,8 +38,8 @@ type JobOptions = {
   /** At most one waiting job has this key. */
   readonly key?: string
   /**
-   * `replace` updates a waiting job with the key. `keep` leaves it, but makes a failed one due at once. `new` is for a key
-   * that no job can have yet, and is five times faster.
+   * `replace` updates a waiting job with the key. `keep` leaves it, but makes a failed one due at once. `new` is for a
+   * key that no job can have yet, and is five times faster.
    */
   readonly whenKeyed?: 'replace' | 'keep' | 'new'
   readonly delaySeconds?: number

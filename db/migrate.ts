@@ -1,26 +1,71 @@
 // Brings a database to the newest schema while the service runs on it:
 // 1. Nothing is changed that is as it should be, so a migration without changes waits for nobody and holds up nobody.
-// 2. What changes, changes in one transaction. It waits only shortly for each lock, because whoever comes later waits behind it;
-//    if a lock is not free, all is undone and tried again after a pause.
-// 3. Migrations that begin with OUTSIDE run last, without a transaction: indexes made concurrently, constraints validated. They
-//    hold up nobody, so they wait as long as it takes. Nothing may depend on them.
+// 2. What changes, changes in one transaction. It waits only shortly for each lock, because later sessions wait
+//    behind it; if a lock is not free, all is undone and tried again after a pause.
+// 3. Migrations that begin with OUTSIDE run last, without a transaction: indexes made concurrently, constraints
+//    validated. They hold up nobody, so they wait as long as it takes. Nothing may depend on them.
 
+import { readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { MigrationMeta } from 'drizzle-orm/migrator'
+import { fileURLToPath } from 'node:url'
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator'
 import { runMigrations as runJobMigrations } from 'graphile-worker'
 import pg from 'pg'
 import { ownerConfig } from './client.ts'
 import { CREATE_ROLES, JOBS_ROLE } from './grants.ts'
 import { applyObjects, CREATE_APPLIED, changedObjects } from './objects.ts'
-import {
-  isOutside,
-  jobMigrationOf,
-  newestJobMigration,
-  pendingOf,
-  readMigrations,
-  refuseOtherHistory,
-} from './pending.ts'
 import { WritableClient } from './pool.ts'
+
+const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
+
+/** The first line of a migration whose statements run one by one. Each must be repeatable: `if not exists`. */
+const OUTSIDE = '-- outside of a transaction'
+
+export const readMigrations = (migrationsFolder = MIGRATIONS_FOLDER): readonly MigrationMeta[] =>
+  readMigrationFiles({ migrationsFolder })
+
+export const pendingOf = async (
+  client: pg.Client,
+  migrations: readonly MigrationMeta[],
+): Promise<readonly MigrationMeta[]> => {
+  const { rows } = await client.query<{ hash: string }>('select hash from drizzle.__drizzle_migrations')
+  const done = new Set(rows.map(({ hash }) => hash))
+  return migrations.filter(({ hash }) => !done.has(hash))
+}
+
+export const isOutside = ({ sql }: MigrationMeta): boolean => sql[0]?.trimStart().startsWith(OUTSIDE) ?? false
+
+/** The number of graphile-worker's newest migration: it exports no list. */
+export const newestJobMigration = (): number => {
+  const entry = createRequire(import.meta.url).resolve('graphile-worker')
+  return Math.max(...readdirSync(join(dirname(entry), '../sql')).map((name) => Number.parseInt(name, 10)))
+}
+
+/** The number of its last applied migration; 0 before the first. */
+export const jobMigrationOf = async (client: pg.Client): Promise<number> => {
+  const { rows } = await client.query("select to_regclass('graphile_worker.migrations') as name")
+  if (rows[0]?.name == null) return 0
+  return (await client.query('select max(id) as id from graphile_worker.migrations')).rows[0]?.id ?? 0
+}
+
+/** Refuses a database that is older than the baseline (another first migration, or another owner of the queue). */
+export const refuseOtherHistory = async (client: pg.Client, migrations: readonly MigrationMeta[]): Promise<void> => {
+  const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
+  if (tables[0]?.name == null) return
+  const { rows: history } = await client.query('select hash from drizzle.__drizzle_migrations order by id limit 1')
+  const { rows: queues } = await client.query(
+    "select pg_get_userbyid(nspowner) as owner from pg_namespace where nspname = 'graphile_worker'",
+  )
+  const [first, queue, baseline] = [history[0], queues[0], migrations[0]]
+  // Another owner of the queue may still own functions that our roles call.
+  const isOurs = queue === undefined || queue.owner === JOBS_ROLE
+  if (isOurs && (first === undefined || first.hash === baseline?.hash)) return
+  throw new Error(
+    'This database was made by an unreleased version and cannot be migrated: use an empty database (for `bun run dev`, delete its folder, `.dev` by default).',
+  )
+}
 
 /** An advisory lock: only one process migrates at a time. */
 const MIGRATION_LOCK = 7_215_001
@@ -30,7 +75,7 @@ const TURN_POLLS_MAX = 18_000
 /** Signatures may wait this long behind each lock, so it is well below their own limit (client.ts). */
 const LOCK_TIMEOUT_MS = 2_000
 const ATTEMPTS_MAX = 10
-/** In the meantime those who have waited behind us go on. */
+/** Meanwhile the sessions that waited behind us go on. */
 const PAUSE_MS = 3_000
 
 const applicationName = 'strongroom-db-migrate'
@@ -48,10 +93,9 @@ type Options = {
 }
 
 /**
- * Brings a database to the newest schema: our tables, graphile-worker's, roles, grants, and the operators' views. Idempotent;
- * several processes may run it at once, also while the service runs.
+ * Brings tables, job queue, roles, grants and views up to date. Idempotent; several processes may run it at once.
  * @param databaseUrl of a role that may create roles and owns the database.
- * @throws Error for a database from before the baseline, and if others keep a lock for too long; then nothing was changed.
+ * @throws Error for a database from before the baseline, and if a lock is held for too long; then nothing was changed.
  */
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
   const { attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
@@ -156,7 +200,7 @@ const runOutside = async (client: pg.Client, migrations: readonly MigrationMeta[
   }
 }
 
-/** graphile-worker commits each of its migrations by itself. It has none but in a release with a newer version of it. */
+/** graphile-worker commits each of its migrations by itself. Only a newer version of it has some. */
 const migrateJobTables = async (client: pg.Client, databaseUrl: string): Promise<void> => {
   if ((await jobMigrationOf(client)) >= newestJobMigration()) return
   const { rows } = await client.query<{ database: string }>('select current_database() as database')

@@ -1,76 +1,74 @@
-// Notifications of PostgreSQL (LISTEN), for all who wait in a process, over one connection. It is opened when somebody first
-// waits, and again when it was lost.
+// Notifications of PostgreSQL (LISTEN), for all subscribers of a process, over one connection. It is opened for the
+// first subscriber, and again when it was lost. When it begins to listen, all subscribers are woken, as they may have
+// missed a notification: a caller that subscribes and then reads misses nothing.
 //
-// A notification that comes while there is no connection is lost. So when one begins to listen, all who wait are told that
-// they may have missed something: whoever subscribes and then reads misses nothing.
-//
-// Not each transaction notifies: of those that commit at the same time or soon after each other only one does (db/events.ts). So those
-// who wait are told again after a moment. Notifications that follow each other closely are told together.
+// Of transactions that commit at the same time or soon after each other only one notifies (db/events.ts). So
+// subscribers are woken again after a moment, and once for notifications that follow each other closely.
 
 import type pg from 'pg'
-import { answers, cut, SILENT_MS, WritableClient } from './pool.ts'
+import { closeAtOnce, isAnswering, SILENT_MS, WritableClient } from './pool.ts'
 
 /** It must not reject. It is not called again before it has ended. */
-type Heard = () => Promise<void>
+type Act = () => Promise<void>
 
 export type Notices = {
   /** @returns a function that ends it. */
-  readonly subscribe: (heard: Heard) => () => void
-  /** Those who still wait hear nothing more. */
+  readonly subscribe: (act: Act) => () => void
+  /** Subscribers are woken no more. */
   readonly close: () => Promise<void>
 }
 
 /** Before the next try after a connection that was lost or could not be opened. */
 const PAUSE_MS = 1_000
-/** The least between two tellings. */
+/** The least between two wakings. */
 const APART_MS = 20
 /** After the last notification: transactions that committed beside or after it without one are visible by then. */
 const AGAIN_MS = [25, 50, 250, 1_000] as const
 
-/** Tells those who wait, at once and again. */
-const createTeller = () => {
+/** Wakes subscribers, at once and again. */
+const createAlarm = () => {
   const waiting = new Set<() => void>()
-  let told = -APART_MS
+  let wokeAtMs = -APART_MS
   let next: ReturnType<typeof setTimeout> | undefined
-  /** The pauses before those who wait are told again. */
+  /** The pauses before subscribers are woken again. */
   let later: readonly number[] = []
 
-  const tellIn = (timeMs: number): void => {
+  const wakeIn = (timeMs: number): void => {
     clearTimeout(next)
-    next = setTimeout(tellAll, timeMs)
+    next = setTimeout(wakeAll, timeMs)
   }
-  const tellAll = (): void => {
-    told = performance.now()
+  const wakeAll = (): void => {
+    wokeAtMs = performance.now()
     const [pauseMs, ...rest] = later
     later = rest
-    if (pauseMs !== undefined) tellIn(pauseMs)
-    for (const tell of [...waiting]) tell()
+    if (pauseMs !== undefined) wakeIn(pauseMs)
+    for (const wake of [...waiting]) wake()
   }
 
   return {
     isWaitedFor: () => waiting.size > 0,
-    /** Also if nobody waits: whoever begins now may read before a transaction that passed has ended. */
+    /** Also without a subscriber: a new one may read before a transaction that did not notify has ended. */
     notified: (): void => {
       const isSoon = later === AGAIN_MS
       later = AGAIN_MS
-      if (!isSoon) tellIn(Math.max(0, told + APART_MS - performance.now()))
+      if (!isSoon) wakeIn(Math.max(0, wokeAtMs + APART_MS - performance.now()))
     },
-    subscribe: (heard: Heard): (() => void) => {
+    subscribe: (act: Act): (() => void) => {
       let isBusy = false
-      let isTold = false
-      const hear = async (): Promise<void> => {
-        isTold = true
+      let isDue = false
+      const run = async (): Promise<void> => {
+        isDue = true
         if (isBusy) return
         isBusy = true
-        while (isTold && waiting.has(tell)) {
-          isTold = false
-          await heard()
+        while (isDue && waiting.has(wake)) {
+          isDue = false
+          await act()
         }
         isBusy = false
       }
-      const tell = () => void hear()
-      waiting.add(tell)
-      return () => void waiting.delete(tell)
+      const wake = () => void run()
+      waiting.add(wake)
+      return () => void waiting.delete(wake)
     },
     stop: () => clearTimeout(next),
   }
@@ -78,23 +76,23 @@ const createTeller = () => {
 
 /** Listens on one channel. @param input.channel a name that needs no quotes. */
 export const openNotices = (input: { readonly config: pg.ClientConfig; readonly channel: string }): Notices => {
-  const teller = createTeller()
+  const alarm = createAlarm()
   let client: pg.Client | null = null
   let isClosed = false
   let pause: ReturnType<typeof setTimeout> | undefined
 
   const notified = (): void => {
-    if (!isClosed) teller.notified()
+    if (!isClosed) alarm.notified()
   }
 
   const lost = (of: pg.Client): void => {
     if (client !== of) return
     client = null
-    cut(of)
+    closeAtOnce(of)
     if (isClosed) return
     pause = setTimeout(() => {
       pause = undefined
-      if (teller.isWaitedFor()) connect()
+      if (alarm.isWaitedFor()) connect()
     }, PAUSE_MS)
   }
 
@@ -112,24 +110,24 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
         notified()
         // A lost host notifies nobody.
         // Listening once more changes nothing, and the server shows what the connection is for.
-        const ask = () => answers(opened, `listen ${input.channel}`)
+        const ask = () => isAnswering(opened, `listen ${input.channel}`)
         const asking = setInterval(() => void ask().then((isThere) => isThere || lost(opened)), SILENT_MS)
         opened.once('end', () => clearInterval(asking))
       })
-      // Whoever waits reads the database as well, and reports there that it is away.
+      // Subscribers read the database as well, and report there that it is away.
       .catch(() => lost(opened))
   }
 
   return {
-    subscribe: (heard) => {
-      const end = teller.subscribe(heard)
+    subscribe: (act) => {
+      const end = alarm.subscribe(act)
       connect()
       return end
     },
     close: async () => {
       isClosed = true
       clearTimeout(pause)
-      teller.stop()
+      alarm.stop()
       const open = client
       client = null
       await open?.end()

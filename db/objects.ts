@@ -1,6 +1,6 @@
-// Grants, policies, functions, triggers and the operators' views, in parts. A part is made again only if its SQL has changed since
-// it was applied, or if the database has something else than it had then: after a restore without grants, or a dropped trigger.
-// So a migration that changes nothing takes no lock that a reader or a signature would wait for.
+// Grants, policies, functions, triggers and the operators' views, in parts. A part is made again only if its SQL has
+// changed since it was applied, or if the database has something else than it had then: after a restore without grants,
+// or a dropped trigger. So a migration that changes nothing takes no lock that a reader or a signature would wait for.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -64,7 +64,7 @@ create schema if not exists drizzle;
 create table if not exists drizzle.strongroom_objects (part text primary key, definition text not null, found text not null);
 `
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+const hashText = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 const readFound = async (client: pg.Client): Promise<ReadonlyMap<string, string>> => {
   const { rows } = await client.query<{ part: string; found: string }>(FOUND)
@@ -80,7 +80,7 @@ export const changedObjects = async (client: pg.Client): Promise<ReadonlyMap<str
   const found = await readFound(client)
   const isSame = (part: string, sql: string): boolean => {
     const last = applied.get(part)
-    return last !== undefined && last.definition === digestOf(sql) && last.found === found.get(part)
+    return last !== undefined && last.definition === hashText(sql) && last.found === found.get(part)
   }
   return new Map(Object.entries(PARTS).filter(([part, sql]) => !isSame(part, sql)))
 }
@@ -95,7 +95,7 @@ export const applyObjects = async (client: pg.Client): Promise<void> => {
     await client.query(
       `insert into drizzle.strongroom_objects values ($1, $2, $3)
        on conflict (part) do update set definition = excluded.definition, found = excluded.found`,
-      [part, digestOf(sql), found.get(part)],
+      [part, hashText(sql), found.get(part)],
     )
   }
 }

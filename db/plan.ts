@@ -1,8 +1,6 @@
 // What the next `db migrate` would do, and what it would wait for. Changes nothing, and locks nothing.
 
-import pg from 'pg'
-import { ownerConfig } from './client.ts'
-import { changedObjects, objectNames } from './objects.ts'
+import { asOwner } from './client.ts'
 import {
   isOutside,
   jobMigrationOf,
@@ -10,7 +8,8 @@ import {
   pendingOf,
   readMigrations,
   refuseOtherHistory,
-} from './pending.ts'
+} from './migrate.ts'
+import { changedObjects, objectNames } from './objects.ts'
 
 export type MigrationPlan = {
   /** Run in one transaction. */
@@ -35,11 +34,8 @@ const textsOf = (migrations: readonly { readonly sql: readonly string[] }[]): re
   migrations.flatMap(({ sql }) => sql.map((statement) => statement.trim()))
 
 /** @param databaseUrl of the database's owner. @throws Error for a database from before the baseline. */
-export const planMigration = async (databaseUrl: string, migrationsFolder?: string): Promise<MigrationPlan> => {
-  const client = new pg.Client(ownerConfig({ url: databaseUrl, applicationName: 'strongroom-db-plan' }))
-  client.on('error', () => {})
-  await client.connect()
-  try {
+export const planMigration = (databaseUrl: string, migrationsFolder?: string): Promise<MigrationPlan> =>
+  asOwner({ url: databaseUrl, applicationName: 'strongroom-db-plan' }, async (client) => {
     await client.query('begin transaction read only')
     const migrations = readMigrations(migrationsFolder)
     await refuseOtherHistory(client, migrations)
@@ -74,7 +70,4 @@ export const planMigration = async (databaseUrl: string, migrationsFolder?: stri
       open,
       invalidIndexes: invalid.map(({ name }) => name),
     }
-  } finally {
-    await client.end()
-  }
-}
+  })

@@ -25,10 +25,10 @@ export const innerOf = (client: pg.ClientBase): Inner => client as unknown as In
 const bytesOf = (client: pg.ClientBase): number => innerOf(client).connection.stream.bytesRead
 
 /** Closes a connection at once: all that wait for an answer of it get an error. */
-export const cut = (client: pg.ClientBase): void => void innerOf(client).connection.stream.destroy()
+export const closeAtOnce = (client: pg.ClientBase): void => void innerOf(client).connection.stream.destroy()
 
 /** Whether the host of an idle connection is there. @param text what is asked. */
-export const answers = (client: pg.ClientBase, text = 'select 1'): Promise<boolean> => {
+export const isAnswering = (client: pg.ClientBase, text = 'select 1'): Promise<boolean> => {
   const probe = { text, query_timeout: PROBE_TIMEOUT_MS }
   return client.query(probe).then(
     () => true,
@@ -40,8 +40,8 @@ export const answers = (client: pg.ClientBase, text = 'select 1'): Promise<boole
 export const readOnlyError = (): Error => Object.assign(new Error('The server is read-only.'), { code: '25006' })
 
 /**
- * A client that connects only to a server that may be written: a standby, or the primary of before, would refuse what is written
- * and show what has changed since. PostgreSQL 14 and later reports at each login, and at each change, which it is.
+ * Connects only to a server that may be written: a standby, or the former primary, would refuse writes and show old
+ * rows. PostgreSQL 14 and later reports at each login, and at each change, which it is.
  */
 export class WritableClient extends pg.Client {
   /** The settings that are on of those that make a session read-only. */
@@ -66,25 +66,22 @@ export class WritableClient extends pg.Client {
   override connect(done?: unknown): never {
     const connected = super.connect().then(() => {
       if (!this.isReadOnly()) return
-      cut(this)
+      closeAtOnce(this)
       throw readOnlyError()
     })
-    const told = done as ((error: Error | null) => void) | undefined
-    return (told === undefined ? connected : void connected.then(() => told(null), told)) as never
+    const report = done as ((error: Error | null) => void) | undefined
+    return (report === undefined ? connected : void connected.then(() => report(null), report)) as never
   }
 }
 
 /** Gives a connection back to its pool, or closes it if the database is away by it: another one may reach it. */
-export const giveBack = (client: pg.PoolClient, failure: unknown): void => {
+export const returnConnection = (client: pg.PoolClient, failure: unknown): void => {
   const isLost = isDatabaseAway(failure) || (client instanceof WritableClient && client.isReadOnly())
-  if (isLost) cut(client)
+  if (isLost) closeAtOnce(client)
   client.release(isLost)
 }
 
-/**
- * The sessions that still work on a statement, as the server says on a new connection; null if it does not answer. Behind a pooler
- * sessions have other numbers, which counts as no answer.
- */
+/** The sessions that work on a statement, asked by a new connection; null without an answer, or behind a pooler. */
 const readActive = async (config: pg.ClientConfig): Promise<ReadonlySet<number> | null> => {
   const limits = { connectionTimeoutMillis: PROBE_TIMEOUT_MS, query_timeout: PROBE_TIMEOUT_MS }
   const other: pg.Client = new WritableClient({ ...config, ...limits })
@@ -96,13 +93,13 @@ const readActive = async (config: pg.ClientConfig): Promise<ReadonlySet<number> 
   } catch {
     return null
   } finally {
-    cut(other)
+    closeAtOnce(other)
   }
 }
 
 /**
- * Closes the lent connections of a pool that owe an answer and were silent for a while, unless the server still works on it: it is
- * another server by now, or their host was lost, and the answer will never come.
+ * Closes lent connections that owe an answer and were silent for a while, unless the server still works on it:
+ * otherwise the host was lost, or another server has its place, and the answer will never come.
  */
 export const closeLost = (pool: pg.Pool): void => {
   const heard = new Map<pg.PoolClient, { readonly bytes: number; readonly atMs: number }>()
@@ -119,7 +116,7 @@ export const closeLost = (pool: pg.Pool): void => {
     if (owing.length === 0) return
     const active = await readActive(pool.options)
     for (const client of owing.filter(isSilent)) {
-      if (active !== null && !active.has(innerOf(client).processID)) cut(client)
+      if (active !== null && !active.has(innerOf(client).processID)) closeAtOnce(client)
       else note(client)
     }
   }
@@ -133,7 +130,7 @@ export const closeLost = (pool: pg.Pool): void => {
   timer.unref()
 }
 
-/** A pool that lends no connection of a lost host: one that was silent for a while must answer before anything is sent on it. */
+/** A pool that lends no connection of a lost host: a connection that was silent for a while must answer first. */
 export class ProbingPool extends pg.Pool {
   readonly #heardAtMs = new WeakMap<pg.PoolClient, number>()
   /** Connections that were not heard after this are closed unasked: one that was heard then does not answer. */
@@ -150,9 +147,9 @@ export class ProbingPool extends pg.Pool {
       const client = await super.connect()
       const heardAtMs = this.#heardAtMs.get(client)
       if (heardAtMs === undefined || left === 0 || performance.now() - heardAtMs < SILENT_MS) return client
-      if (heardAtMs > this.#lostAtMs && (await answers(client))) return client
+      if (heardAtMs > this.#lostAtMs && (await isAnswering(client))) return client
       this.#lostAtMs = Math.max(this.#lostAtMs, heardAtMs)
-      cut(client)
+      closeAtOnce(client)
       client.release(true)
     }
   }

@@ -1,7 +1,13 @@
-// Whether a connection is a session of PostgreSQL, with the settings that we send at its start. A proxy in between may drop them, or
-// give each transaction another session.
+// Whether a connection is a session of PostgreSQL, with the settings that we send at its start. A proxy in between may
+// drop them, or give each transaction another session.
 
 import pg from 'pg'
+
+/**
+ * The settings that say what a statement means. They win over `alter role` and `alter database`. PostgreSQL searches
+ * pg_catalog before this path, and temporary tables last. A query that row-level security would filter fails.
+ */
+export const MEANING = { search_path: 'public,pg_temp', row_security: 'off' } as const
 
 export type Session = {
   /** The settings that do not hold. */
@@ -13,14 +19,14 @@ export type Session = {
 const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'] as const
 
 /** What `options` sets. By a Unix socket the server has no TCP settings. */
-const settingsIn = (options: string): ReadonlyMap<string, string> =>
+const parseSettings = (options: string): ReadonlyMap<string, string> =>
   new Map([...options.matchAll(/-c (?!tcp_)(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]))
 
-const pidOf = async (client: pg.Client): Promise<number | undefined> =>
+const readPid = async (client: pg.Client): Promise<number | undefined> =>
   (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
 
-const lackingIn = async (client: pg.Client, options: string): Promise<readonly string[]> => {
-  const wanted = settingsIn(options)
+const readDifferingSettings = async (client: pg.Client, options: string): Promise<readonly string[]> => {
+  const wanted = parseSettings(options)
   const { rows } = await client.query<{ name: string; setting: string }>(
     'select name, current_setting(name) as setting from unnest($1::text[]) name',
     [[...LIMITS, ...wanted.keys()]],
@@ -36,12 +42,12 @@ export const readSession = async (config: pg.ClientConfig & { readonly options: 
   for (const client of [first, second]) client.on('error', () => {})
   try {
     await first.connect()
-    const lacks = await lackingIn(first, config.options)
-    const before = await pidOf(first)
+    const lacks = await readDifferingSettings(first, config.options)
+    const before = await readPid(first)
     await second.connect()
     // A transaction keeps its session: a proxy that shares them gives this one, or another one to the first connection.
     await second.query('begin')
-    const isShared = (await pidOf(second)) === before || (await pidOf(first)) !== before
+    const isShared = (await readPid(second)) === before || (await readPid(first)) !== before
     return { lacks, isShared }
   } finally {
     for (const client of [first, second]) client.end().catch(() => {})

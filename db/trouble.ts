@@ -1,9 +1,9 @@
 // Why a statement failed, where it was not the statement's fault.
 
 /**
- * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, database dropped, session or transaction ended
- * because it lasted or was idle for too long, too many connections, a server that may only be read; then those of the system for
- * networks (errno(3), getaddrinfo(3)).
+ * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, database dropped, session or
+ * transaction ended because it lasted or was idle for too long, too many connections, a server that may only be read;
+ * then those of the system for networks (errno(3), getaddrinfo(3)).
  */
 const AWAY_CODE =
   /^(?:08\w{3}|57P0[1-5]|25P0[34]|25006|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|EHOSTDOWN|ENET\w+|EADDRNOTAVAIL|ENOTFOUND|EAI_\w+)$/
@@ -15,7 +15,7 @@ const CONNECT_ADDRESS = /^[^/]|\/\.s\.PGSQL\.\d+$/
 const AWAY_MESSAGE =
   /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
 
-/** A lock or an answer took too long, or two transactions were in each other's way, so PostgreSQL undid the transaction. */
+/** PostgreSQL undid the transaction: a lock or an answer took too long, or two transactions collided. */
 const BUSY_CODE = /^(?:55P03|57014|40001|40P01)$/
 /** No space, memory or other resources left. The transaction is undone. */
 const FULL_CODE = /^53[012]00$/
@@ -54,3 +54,18 @@ export const isFaultOfDatabase = (error: unknown): boolean => {
   }
   return databaseTrouble(error) !== null
 }
+
+const violated = (error: unknown, sqlState: string): string | null => {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && at.code === sqlState && 'constraint' in at && typeof at.constraint === 'string') {
+      return at.constraint
+    }
+  }
+  return null
+}
+
+/** The name of the unique constraint that was violated, or null. */
+export const violatedConstraint = (error: unknown): string | null => violated(error, '23505')
+
+/** Whether a row refers to one that is not there. */
+export const isReferenceMissing = (error: unknown): boolean => violated(error, '23503') !== null

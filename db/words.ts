@@ -19,7 +19,7 @@ export type WalletType = (typeof WALLET_TYPES)[number]
 export const KEYRING_KINDS = ['seed', 'phrase', 'key'] as const
 export type KeyringKind = (typeof KEYRING_KINDS)[number]
 
-/** What opens an owner's user key beside the PIN: a recovery code, or what a passkey computes with the extension `prf`. */
+/** What opens a user key beside the PIN: a recovery code, or what a passkey computes with the extension `prf`. */
 export const USER_SECRET_KINDS = ['recovery_code', 'passkey'] as const
 export type UserSecretKind = (typeof USER_SECRET_KINDS)[number]
 /** What opens user-controlled wallets. */
@@ -33,7 +33,7 @@ export type ApiKeyScope = (typeof API_KEY_SCOPES)[number]
 export const TRANSACTION_STATUSES = ['submitted', 'pending', 'success', 'failed'] as const
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number]
 
-/** The endpoint that recorded the intent, or `deployment` for a contract wallet's own, which goes before its first intent. */
+/** The endpoint that recorded the intent, or `deployment` of a contract wallet, which precedes its first intent. */
 export const TRANSACTION_KINDS = [
   'send',
   'batch',
@@ -50,12 +50,12 @@ export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 /** `former_cancel`: a cancel that may have been sent before a speed-up. */
 export const ATTEMPT_KINDS = ['rung', 'cancel', 'former_cancel'] as const
 
-/** The `last_error` of an attempt whose nonce is used on the chain although it is in no block. The operators' views read it. */
+/** The `last_error` of an attempt in no block whose nonce is used on the chain. The operators' views read it. */
 export const NONCE_USED = 'the nonce is used on the chain'
 
 /**
- * The reasons that callers see for a transaction in no block: blocks ask for more; another transaction used its nonce; its signer
- * cannot pay it; nodes refuse it for another reason.
+ * The reasons that callers see for a transaction in no block: blocks ask for more; another transaction used its nonce;
+ * its signer cannot pay it; nodes refuse it for another reason.
  */
 export const WAITS_FOR = ['waiting_for_fees', 'nonce_used', 'unpayable', 'refused'] as const
 export type WaitsFor = (typeof WAITS_FOR)[number]
@@ -69,8 +69,9 @@ export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed']
 export type GiveUp = (typeof GIVE_UPS)[number]
 
 /**
- * Why a transaction failed. The first two were mined: the call reverted, or the contract wallet had no code, so that the call did
- * nothing. `reorganised`: it was final and is no longer on the chain; only an operator records that (repair.ts).
+ * Why a transaction failed. The first two were mined: the call reverted, or the contract wallet had no code, so that
+ * the call did nothing. `reorganised`: it was final and is no longer on the chain; only an operator records that
+ * (repair.ts).
  */
 export const FAILURE_CODES = [
   'execution_reverted',
@@ -97,8 +98,8 @@ export const CURSOR_PURPOSES = ['track', 'index'] as const
 export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 
 /**
- * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has others than
- * the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
+ * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has others
+ * than the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
  */
 export const BACKFILL_OBSTACLES = ['pruned', 'behind', 'refused', 'away'] as const
 export type BackfillObstacle = (typeof BACKFILL_OBSTACLES)[number]
@@ -234,8 +235,8 @@ export const WORKER_ACTIONS = ['final_blocks_lost', 'webhook_given_up'] as const
 export type WorkerAction = (typeof WORKER_ACTIONS)[number] | (typeof WORKER_EVENTS)[number]
 
 /**
- * Rows of which nothing else depends: they may be archived. `audit verify` compares all other rows with the tables, and also a
- * session's end by a token that was used twice.
+ * Rows of which nothing else depends: they may be archived. `audit verify` compares all other rows with the tables, and
+ * also a session's end by a token that was used twice.
  */
 export const ARCHIVED_ACTIONS: ReadonlySet<AuditAction> = new Set([
   ...SIGNING_ACTIONS,
@@ -277,7 +278,7 @@ export const EMAIL_CODE_PURPOSES = ['login', 'add_email'] as const
 export const SECRETS = ['SERVICE_KEY', 'IDENTITY_KEY'] as const
 export type Secret = (typeof SECRETS)[number]
 
-/** The algorithms (JWA) with which an issuer may sign. None has a shared secret, so nobody can sign with a published key. */
+/** The algorithms (JWA) with which an issuer may sign. None has a shared secret: a published key signs nothing. */
 export const ISSUER_ALGORITHMS = [
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
@@ -288,8 +289,9 @@ export type IssuerAlgorithm = (typeof ISSUER_ALGORITHMS)[number]
 export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration', 'issuer'] as const
 
 /**
- * Why a session ended. `logout`: in the session itself. `user`: by its user from another session. `reuse`: a refresh token was
- * used twice. `pin_changed`, `passkey_removed`: its user did that in another session. `operator`: by the command line.
+ * Why a session ended. `logout`: in the session itself. `user`: by its user from another session. `reuse`: a refresh
+ * token was used twice. `pin_changed`, `passkey_removed`: its user did that in another session. `operator`: by the
+ * command line.
  */
 export const SESSION_ENDS = ['logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'] as const
 export type SessionEnd = (typeof SESSION_ENDS)[number]
@@ -298,7 +300,7 @@ export type SessionEnd = (typeof SESSION_ENDS)[number]
 export const OPERATOR_ROLES = ['viewer', 'operator'] as const
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
-/** An endpoint of webhooks is disabled by its project, by an operator, after three days without a success, or by an answer 410. */
+/** A project, an operator, three days without a success or an answer 410 disable an endpoint. */
 export const WEBHOOK_STATES = ['enabled', 'disabled'] as const
 
 /** `wallet`: an event waits until the earlier ones of the same wallet are taken. `none`: it waits for no other one. */

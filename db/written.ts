@@ -1,5 +1,6 @@
-// What the database returns of a row that it says it wrote. Its owner can plant a trigger, a rule or a policy that keeps an earlier
-// value, or none, and the statement succeeds all the same. So what decides is returned, and compared with what was meant.
+// What the database returns of a row that it says it wrote. Its owner can plant a trigger, a rule or a policy that
+// keeps an earlier value, or none, and the statement succeeds all the same. So what decides is returned, and compared
+// with what was meant.
 
 /** The database has written something else than it was told. The transaction must not commit. */
 export class NotWritten extends Error {
@@ -45,11 +46,7 @@ type Written<Row> = {
 export const isSame = <Row extends object>(meant: Row, found: Readonly<Record<keyof Row, unknown>>): boolean =>
   (Object.keys(meant) as (keyof Row)[]).every((name) => textOf(meant[name]) === textOf(found[name]))
 
-/**
- * Compares each value that was meant with the one that was returned. Dates are equal by their time, bytes by their content, and
- * JSON whatever the order of its names.
- * @throws NotWritten
- */
+/** Dates are equal by their time, bytes by their content, and JSON in any order of its names. @throws NotWritten */
 export const requireWritten = <Row extends object>({ table, meant, returned }: Written<Row>): void => {
   if (!isSame(meant, returned)) throw new NotWritten(table, meant)
 }

@@ -6,8 +6,8 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { getTableName } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
 import { exports as entries } from '../client/package.json'
-import { TableAccess } from '../db/access.ts'
 import * as schema from '../db/schema.ts'
+import { TableAccess } from '../db/tables.ts'
 import { ROOT, readSource, readSources, scriptsIn } from './support/imports.ts'
 
 const MAX_FILE_LINES = 400

@@ -1,11 +1,11 @@
-import { and, asc, eq, inArray, sql } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { abiItems, audit } from '../schema.ts'
+import { abiItems } from '../schema.ts'
 import type { AbiItemKind, Network } from '../words.ts'
+import { readRemoved } from './audit-rows.ts'
 
 type AbiItemRow = typeof abiItems.$inferSelect
 
-/** What an item says, and for which contract. */
 export type AbiItemFacts = Pick<
   AbiItemRow,
   'abiName' | 'network' | 'address' | 'kind' | 'selector' | 'signature' | 'item'
@@ -28,10 +28,7 @@ const withSelectorsOf = async (
   return [...new Set([...selectors, ...rows.map(({ selector }) => selector)])]
 }
 
-/**
- * Items with one of these selectors, or the selector of an item with this name, for every contract or for one on this network,
- * oldest first. A prepared statement.
- */
+/** Items with one of these selectors, or with that of an item of this name, oldest first. A prepared statement. */
 export const readAbiItems = async (
   db: Db,
   input: {
@@ -58,7 +55,7 @@ export const insertAbi = async (
     readonly name: string
     readonly items: readonly StoredAbiItem[]
   },
-): Promise<boolean> => {
+) => {
   const { name, items } = input
   // Two at a time would mix their items under one name.
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('abi_items'))`)
@@ -68,23 +65,13 @@ export const insertAbi = async (
   return true
 }
 
-/** @returns the number of functions and errors that were deleted. */
-export const deleteAbi = async (db: Queryable, name: string): Promise<number> =>
+export const deleteAbi = async (db: Queryable, name: string) =>
   (await db.delete(abiItems).where(eq(abiItems.abiName, name))).rowCount ?? 0
 
-/** All items, by their ABIs. */
 export const allAbiItems = (db: Queryable): Promise<readonly StoredAbiItem[]> =>
   db.select().from(abiItems).orderBy(asc(abiItems.abiName), asc(abiItems.id))
 
-/** The ABIs that the audit says were removed last. */
-export const removedAbis = async (db: Queryable): Promise<ReadonlySet<string>> => {
-  const rows = await db
-    .selectDistinctOn([audit.subject], { name: audit.subject, action: audit.action })
-    .from(audit)
-    .where(inArray(audit.action, ['abi_added', 'abi_removed']))
-    .orderBy(asc(audit.subject), sql`${audit.id} desc`)
-  return new Set(rows.filter(({ action }) => action === 'abi_removed').map(({ name }) => name))
-}
+export const removedAbis = (db: Queryable) => readRemoved(db, { added: 'abi_added', removed: 'abi_removed' })
 
 /** One row for each name, oldest first. */
 export const listAbis = async (db: Queryable) =>

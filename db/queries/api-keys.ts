@@ -1,13 +1,13 @@
 import { and, asc, eq, getTableColumns, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { insertRow, updateRows } from '../deciding-rows.ts'
+import { firstRow } from '../rows.ts'
 import { apiKeys } from '../schema.ts'
 import type { ApiKeyScope } from '../words.ts'
 
 type FullRow = typeof apiKeys.$inferSelect
 export type ApiKeyRow = Omit<FullRow, 'hash' | 'mac'>
 
-/** What a key may do, and for how long. */
 export type ApiKeyFacts = Pick<FullRow, 'id' | 'projectId' | 'hash' | 'expiresAt'> & {
   readonly scopes: readonly ApiKeyScope[]
 }
@@ -15,13 +15,13 @@ export type ApiKeyFacts = Pick<FullRow, 'id' | 'projectId' | 'hash' | 'expiresAt
 export const insertApiKey = async (
   tx: Tx,
   input: ApiKeyFacts & { readonly name: string; readonly mac: Uint8Array },
-): Promise<void> => {
+) => {
   await insertRow(tx, apiKeys, { ...input, scopes: [...input.scopes] })
 }
 
 export type LiveApiKey = ApiKeyFacts & Pick<FullRow, 'lastUsedAt' | 'mac'>
 
-/** The keys with these hashes (in hex) that are neither revoked nor expired, by the database's clock; a prepared statement. */
+/** @param hexHashes of keys; revoked and expired ones (by the database's clock) are left out. A prepared statement. */
 export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Promise<readonly LiveApiKey[]> =>
   db.prepared<LiveApiKey>`
     select id, project_id as "projectId", hash, scopes, expires_at as "expiresAt", last_used_at as "lastUsedAt", mac
@@ -30,7 +30,7 @@ export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Pro
       and revoked_at is null and (expires_at is null or expires_at > now())`
 
 /** Records that a key was used, at most once a minute. */
-export const touchApiKey = async (db: Queryable, id: string): Promise<void> => {
+export const touchApiKey = async (db: Queryable, id: string) => {
   const isOld = or(isNull(apiKeys.lastUsedAt), lt(apiKeys.lastUsedAt, sql`now() - interval '1 minute'`))
   await db
     .update(apiKeys)
@@ -40,7 +40,6 @@ export const touchApiKey = async (db: Queryable, id: string): Promise<void> => {
 
 const { hash: _hash, mac: _mac, ...shownColumns } = getTableColumns(apiKeys)
 
-/** A project's keys, oldest first; without their hashes and MACs. */
 export const listApiKeys = async (db: Queryable, projectId: string): Promise<readonly ApiKeyRow[]> =>
   db
     .select(shownColumns)
@@ -48,14 +47,11 @@ export const listApiKeys = async (db: Queryable, projectId: string): Promise<rea
     .where(eq(apiKeys.projectId, projectId))
     .orderBy(asc(apiKeys.createdAt), asc(apiKeys.id))
 
-export const findApiKey = async (db: Queryable, id: string): Promise<ApiKeyRow | null> => {
-  const [row] = await db.select(shownColumns).from(apiKeys).where(eq(apiKeys.id, id))
-  return row ?? null
-}
+export const findApiKey = (db: Queryable, id: string): Promise<ApiKeyRow | null> =>
+  firstRow(db.select(shownColumns).from(apiKeys).where(eq(apiKeys.id, id)))
 
 /** Revokes a key and erases its MAC. @returns the key, or null if it was revoked before. */
 export const revokeApiKey = async (tx: Tx, id: string): Promise<ApiKeyRow | null> => {
   const where = and(eq(apiKeys.id, id), isNull(apiKeys.revokedAt))
-  const [row] = await updateRows(tx, apiKeys, { where, set: { revokedAt: sql`now()`, mac: null }, final: 'ended' })
-  return row ?? null
+  return firstRow(updateRows(tx, apiKeys, { where, set: { revokedAt: sql`now()`, mac: null }, final: 'ended' }))
 }

@@ -1,6 +1,7 @@
-import { and, asc, count, desc, eq, gt, isNull, type SQL, sql } from 'drizzle-orm'
+import { and, asc, count, desc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { insertRow, updateRows, upsertRow } from '../deciding-rows.ts'
+import { firstRow, pickColumns } from '../rows.ts'
 import { approvalDecisions, approvals, passkeys } from '../schema.ts'
 import { NotWritten } from '../written.ts'
 import { PROJECT_PASSKEY, type ProjectPasskey } from './passkeys.ts'
@@ -10,33 +11,17 @@ type Row = Omit<typeof approvals.$inferSelect, 'expiredAt'>
 type Decision = typeof approvalDecisions.$inferSelect
 
 export type ApprovalRow = Row & {
-  /** By the database's clock. */
+  /** By the database's clock, as `endsInSeconds`, which is negative if the time is over. */
   readonly isExpired: boolean
-  /** By the database's clock; negative if it is over. */
   readonly endsInSeconds: number
 }
 
 const isExpired: SQL<boolean> = sql`${approvals.expiresAt} <= now()`
 const endsInSeconds: SQL<number> = sql`extract(epoch from ${approvals.expiresAt} - now())::float8`
 
-const columns = {
-  id: approvals.id,
-  projectId: approvals.projectId,
-  walletId: approvals.walletId,
-  policyId: approvals.policyId,
-  askedBy: approvals.askedBy,
-  request: approvals.request,
-  required: approvals.required,
-  approverIds: approvals.approverIds,
-  expiresAt: approvals.expiresAt,
-  createdAt: approvals.createdAt,
-  rejectedAt: approvals.rejectedAt,
-  usedAt: approvals.usedAt,
-  isExpired,
-  endsInSeconds,
-}
+const { expiredAt: _, ...stored } = getTableColumns(approvals)
+const columns = { ...stored, isExpired, endsInSeconds }
 
-/** An open approval: neither rejected nor used nor expired. */
 const isOpen = and(isNull(approvals.rejectedAt), isNull(approvals.usedAt), gt(approvals.expiresAt, sql`now()`))
 
 type NewApproval = Omit<typeof approvals.$inferInsert, 'expiresAt'> & { readonly expiresInSeconds: number }
@@ -54,34 +39,21 @@ type OfProject = { readonly projectId: string; readonly id: string }
 
 const isIt = ({ projectId, id }: OfProject) => and(eq(approvals.projectId, projectId), eq(approvals.id, id))
 
-export const findApproval = async (db: Queryable, of: OfProject): Promise<ApprovalRow | null> => {
-  const [row] = await db.select(columns).from(approvals).where(isIt(of))
-  return row ?? null
-}
+export const findApproval = (db: Queryable, input: OfProject): Promise<ApprovalRow | null> =>
+  firstRow(db.select(columns).from(approvals).where(isIt(input)))
 
-/**
- * Reads on a connection of its own, so that the answer is current even within a transaction.
- * @returns null if it is gone.
- */
-export const readApprovalEnd = async (db: Db, id: string) => {
-  const [row] = await db.prepared<Pick<ApprovalRow, 'usedAt' | 'rejectedAt' | 'isExpired'>>`
+/** By a connection of its own, so it is current even within a transaction. @returns null if the approval is gone. */
+export const readApprovalEnd = (db: Db, id: string) =>
+  firstRow(db.prepared<Pick<ApprovalRow, 'usedAt' | 'rejectedAt' | 'isExpired'>>`
     select used_at as "usedAt", rejected_at as "rejectedAt", expires_at <= clock_timestamp() as "isExpired"
-    from public.approvals where id = ${id}`
-  return row ?? null
-}
+    from public.approvals where id = ${id}`)
 
-/** Reads and locks the row until the transaction ends. */
-export const lockApproval = async (tx: Tx, of: OfProject): Promise<ApprovalRow | null> => {
-  const [row] = await tx.select(columns).from(approvals).where(isIt(of)).for('update')
-  return row ?? null
-}
+export const lockApproval = (tx: Tx, input: OfProject): Promise<ApprovalRow | null> =>
+  firstRow(tx.select(columns).from(approvals).where(isIt(input)).for('update'))
 
 type SameRequest = Pick<Row, 'policyId' | 'askedBy' | 'request'>
 
-/**
- * The open approval of the same request by the same caller, and how many are open for the policy. Locks until the transaction
- * ends, so that concurrent requests do not both insert one.
- */
+/** Locks the policy's approvals until the transaction ends, so that concurrent requests do not both insert one. */
 export const openApprovals = async (
   tx: Tx,
   { policyId, askedBy, request }: SameRequest,
@@ -140,7 +112,7 @@ export const decisionOf = async (
 }
 
 /** Writes an approver's decision. It replaces an earlier one. */
-export const writeDecision = async (tx: Tx, row: Omit<Decision, 'decidedAt'>): Promise<void> => {
+export const writeDecision = async (tx: Tx, row: Omit<Decision, 'decidedAt'>) => {
   const { approvalId: _, userId: __, ...decided } = row
   await upsertRow(tx, approvalDecisions, {
     values: row,
@@ -149,12 +121,12 @@ export const writeDecision = async (tx: Tx, row: Omit<Decision, 'decidedAt'>): P
   })
 }
 
-export const rejectApproval = async (tx: Tx, id: string): Promise<void> => {
+export const rejectApproval = async (tx: Tx, id: string) => {
   await updateRows(tx, approvals, { set: { rejectedAt: sql`now()` }, where: eq(approvals.id, id) })
 }
 
 /** Marks an approval as used, for lists only. The vault keeps its own record. */
-export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
+export const noteApprovalUse = async (db: Db, id: string) => {
   await updateRows(db, approvals, {
     set: { usedAt: sql`now()` },
     where: and(eq(approvals.id, id), isNull(approvals.usedAt)),
@@ -162,7 +134,6 @@ export const noteApprovalUse = async (db: Db, id: string): Promise<void> => {
 }
 
 export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authenticatorData' | 'signature'> & {
-  /** The present row of the passkey. */
   readonly passkey: ProjectPasskey
 }
 
@@ -170,10 +141,7 @@ export type Assertion = Pick<Decision, 'userId' | 'clientDataJson' | 'authentica
 export const approvingAssertions = (db: Queryable, { projectId, id }: OfProject): Promise<readonly Assertion[]> =>
   db
     .select({
-      userId: approvalDecisions.userId,
-      clientDataJson: approvalDecisions.clientDataJson,
-      authenticatorData: approvalDecisions.authenticatorData,
-      signature: approvalDecisions.signature,
+      ...pickColumns(approvalDecisions, 'userId', 'clientDataJson', 'authenticatorData', 'signature'),
       passkey: PROJECT_PASSKEY,
     })
     .from(approvalDecisions)
@@ -189,8 +157,7 @@ export const approvingAssertions = (db: Queryable, { projectId, id }: OfProject)
 
 const EXPIRED_AT_ONCE = 1_000
 
-/** Notes which approvals have expired unused, the oldest first. */
-export const expireApprovals = async (db: Queryable): Promise<void> => {
+export const expireApprovals = async (db: Queryable) => {
   await db.execute(sql`
     update ${approvals} set expired_at = now() where id in (
       select id from ${approvals}

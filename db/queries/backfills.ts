@@ -1,5 +1,6 @@
 import { and, asc, eq, gte, inArray, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { firstRow, readValue } from '../rows.ts'
 import { backfills, cursors, seenBlocks } from '../schema.ts'
 import type { BackfillObstacle, Network } from '../words.ts'
 import type { BlockPoint } from './cursors.ts'
@@ -10,17 +11,12 @@ export type BackfillPlace = { readonly network: Network; readonly address: strin
 const at = ({ network, address }: BackfillPlace) => and(eq(backfills.network, network), eq(backfills.address, address))
 
 /** Does nothing if the address has a backfill already. */
-export const insertBackfill = async (
-  db: Queryable,
-  input: BackfillPlace & { readonly keyMadeAt: Date | null },
-): Promise<void> => {
+export const insertBackfill = async (db: Queryable, input: BackfillPlace & { readonly keyMadeAt: Date | null }) => {
   await db.insert(backfills).values(input).onConflictDoNothing()
 }
 
-export const readBackfill = async (db: Queryable, place: BackfillPlace): Promise<BackfillRow | null> => {
-  const [row] = await db.select().from(backfills).where(at(place))
-  return row ?? null
-}
+export const readBackfill = (db: Queryable, place: BackfillPlace): Promise<BackfillRow | null> =>
+  firstRow(db.select().from(backfills).where(at(place)))
 
 /** Backfills that are not done and whose next try is due, oldest first. */
 export const openBackfills = (
@@ -40,44 +36,38 @@ export const openBackfills = (
     .orderBy(asc(backfills.requestedAt))
     .limit(input.limit)
 
-/** Locks the indexer's cursor of a network until the transaction ends; null before it began. */
-export const holdIndexer = async (tx: Tx, network: Network): Promise<BlockPoint | null> => {
-  const [row] = await tx
-    .select({ number: cursors.blockNumber, hash: cursors.blockHash })
-    .from(cursors)
-    .where(and(eq(cursors.network, network), eq(cursors.purpose, 'index')))
-    .for('update')
-  return row ?? null
-}
+/** null before the indexer began. */
+export const holdIndexer = (tx: Tx, network: Network): Promise<BlockPoint | null> =>
+  firstRow(
+    tx
+      .select({ number: cursors.blockNumber, hash: cursors.blockHash })
+      .from(cursors)
+      .where(and(eq(cursors.network, network), eq(cursors.purpose, 'index')))
+      .for('update'),
+  )
 
-/** The indexer's cursor must be locked: an indexer step that is running then sees the backfill by `hasBackfillBegunSince`. */
-export const beginBackfill = async (tx: Tx, place: BackfillPlace, fromBlock: bigint): Promise<void> => {
+/** The indexer's cursor must be locked: a running step then sees the backfill by `hasBackfillBegunSince`. */
+export const beginBackfill = async (tx: Tx, place: BackfillPlace, fromBlock: bigint) => {
   await tx
     .update(backfills)
     .set({ begunAt: sql`clock_timestamp()`, fromBlock, reachedBlock: fromBlock + 1n })
     .where(and(at(place), isNull(backfills.begunAt)))
 }
 
-/** The database's own clock. */
-export const databaseTime = async (db: Queryable): Promise<string> => {
-  const {
-    rows: [row],
-  } = await db.execute<{ time: string }>(sql`select clock_timestamp()::text as time`)
-  if (row === undefined) throw new Error('The database returned no time.')
-  return row.time
+export const databaseTime = async (db: Queryable) => {
+  const time = await readValue<string>(db)`select clock_timestamp()::text`
+  if (time === null) throw new Error('The database returned no time.')
+  return time
 }
 
-export const hasBackfillBegunSince = async (
-  tx: Tx,
-  input: { readonly network: Network; readonly time: string },
-): Promise<boolean> => {
-  const [row] = await tx
-    .select({ address: backfills.address })
-    .from(backfills)
-    .where(and(eq(backfills.network, input.network), gte(backfills.begunAt, sql`${input.time}::timestamptz`)))
-    .limit(1)
-  return row !== undefined
-}
+export const hasBackfillBegunSince = async (tx: Tx, input: { readonly network: Network; readonly time: string }) =>
+  (await firstRow(
+    tx
+      .select({ address: backfills.address })
+      .from(backfills)
+      .where(and(eq(backfills.network, input.network), gte(backfills.begunAt, sql`${input.time}::timestamptz`)))
+      .limit(1),
+  )) !== null
 
 const UNHINDERED = { hindrance: null, hindranceReason: null, hinderedAt: null, tries: 0, nextTryAt: null }
 
@@ -91,7 +81,7 @@ export const pauseBackfill = async (
     readonly tries: number
     readonly afterSeconds: number
   },
-): Promise<void> => {
+) => {
   const { place, hindrance, reason, tries, afterSeconds } = input
   await db
     .update(backfills)
@@ -112,12 +102,11 @@ export const moveBackfill = async (
     readonly place: BackfillPlace
     readonly from: bigint
     readonly to: bigint
-    /** The new `coins_reached_block` and `traced_reached_block`; absent if unchanged. */
     readonly coinsTo?: bigint
     readonly tracedTo?: bigint
     readonly done: boolean
   },
-): Promise<boolean> => {
+) => {
   const { place, from, to, coinsTo, tracedTo, done } = input
   const { rowCount } = await tx
     .update(backfills)

@@ -1,8 +1,9 @@
 // The rows with a MAC under the identity key, for `audit verify`.
 
-import { and, asc, eq, gt, inArray, isNull, sql } from 'drizzle-orm'
-import type { PgColumn } from 'drizzle-orm/pg-core'
+import { and, asc, eq, gt, type InferSelectModel, inArray, isNull, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
 import type { Queryable } from '../client.ts'
+import { eqIfGiven, gtIfGiven, readRows } from '../rows.ts'
 import { apiKeys, audit, issuers, passkeys, projects, sessionChallenges, sessions, users, wallets } from '../schema.ts'
 import type { AuditAction } from '../words.ts'
 
@@ -14,27 +15,34 @@ export type Page = OfProject & { readonly after: string | null; readonly limit: 
 
 type Table = { readonly id: PgColumn; readonly projectId: PgColumn }
 
-const isOf = (table: Table, { projectId }: OfProject) =>
-  projectId === null ? undefined : eq(table.projectId, projectId)
+const isOf = (table: Table, { projectId }: OfProject) => eqIfGiven(table.projectId, projectId)
 
-const isOn = (table: Table, { after, ...of }: Page) =>
-  and(isOf(table, of), after === null ? undefined : gt(table.id, after))
+const isOn = (table: Table, { after, ...of }: Page) => and(isOf(table, of), gtIfGiven(table.id, after))
+
+const pageOf =
+  <Rows extends PgTable & Table>(table: Rows, condition?: SQL) =>
+  async (db: Queryable, page: Page) =>
+    (await db
+      .select()
+      .from<PgTable>(table)
+      .where(and(condition, isOn(table, page)))
+      .orderBy(asc(table.id))
+      .limit(page.limit)) as InferSelectModel<Rows>[]
 
 const isNotRevoked = isNull(apiKeys.revokedAt)
+const isNotEnded = isNull(sessions.endedAt)
 
-export const pageOfApiKeys = (db: Queryable, page: Page) =>
-  db
-    .select()
-    .from(apiKeys)
-    .where(and(isNotRevoked, isOn(apiKeys, page)))
-    .orderBy(asc(apiKeys.id))
-    .limit(page.limit)
-
-export const pageOfIssuers = (db: Queryable, page: Page) =>
-  db.select().from(issuers).where(isOn(issuers, page)).orderBy(asc(issuers.id)).limit(page.limit)
-
-export const pageOfPasskeys = (db: Queryable, page: Page) =>
-  db.select().from(passkeys).where(isOn(passkeys, page)).orderBy(asc(passkeys.id)).limit(page.limit)
+export const pageOfApiKeys = pageOf(apiKeys, isNotRevoked)
+export const pageOfIssuers = pageOf(issuers)
+export const pageOfPasskeys = pageOf(passkeys)
+export const pageOfUsers = pageOf(users)
+export const pageOfWallets = pageOf(wallets)
+export const pageOfSessions = pageOf(sessions, isNotEnded)
+/** Those that can still log somebody in. */
+export const pageOfSessionChallenges = pageOf(
+  sessionChallenges,
+  and(isNull(sessionChallenges.usedAt), gt(sessionChallenges.expiresAt, sql`now()`)),
+)
 
 export const pageOfProjects = (db: Queryable, page: Page) => {
   const { id, allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac } = projects
@@ -46,93 +54,40 @@ export const pageOfProjects = (db: Queryable, page: Page) => {
     .limit(page.limit)
 }
 
-export const pageOfUsers = (db: Queryable, page: Page) =>
-  db.select().from(users).where(isOn(users, page)).orderBy(asc(users.id)).limit(page.limit)
+type RowOfProject = { readonly id: string; readonly projectId: string }
 
-export const pageOfWallets = (db: Queryable, page: Page) =>
-  db.select().from(wallets).where(isOn(wallets, page)).orderBy(asc(wallets.id)).limit(page.limit)
+/** Reads the rows of a table that are there and not ended, although the audit has one of these actions of them. */
+const revived =
+  (table: PgTable & Table, actions: readonly AuditAction[], condition?: SQL) =>
+  async (db: Queryable, project: OfProject) =>
+    (await db
+      .selectDistinct({ id: table.id, projectId: table.projectId })
+      .from(table)
+      .innerJoin(audit, and(inArray(audit.action, actions), eq(audit.subject, sql`${table.id}::text`)))
+      .where(and(condition, isOf(table, project)))) as readonly RowOfProject[]
 
-const isNotEnded = isNull(sessions.endedAt)
-
-export const pageOfSessions = (db: Queryable, page: Page) =>
-  db
-    .select()
-    .from(sessions)
-    .where(and(isNotEnded, isOn(sessions, page)))
-    .orderBy(asc(sessions.id))
-    .limit(page.limit)
-
-/** Those that can still log somebody in. */
-export const pageOfSessionChallenges = (db: Queryable, page: Page) => {
-  const isUsable = and(isNull(sessionChallenges.usedAt), gt(sessionChallenges.expiresAt, sql`now()`))
-  return db
-    .select()
-    .from(sessionChallenges)
-    .where(and(isUsable, isOn(sessionChallenges, page)))
-    .orderBy(asc(sessionChallenges.id))
-    .limit(page.limit)
-}
-
-/** Whether an audit row says that a row was ended. */
-const tellsEnd = (table: Table, ...actions: readonly AuditAction[]) =>
-  and(inArray(audit.action, actions), eq(audit.subject, sql`${table.id}::text`))
-
-/** API keys that are not revoked, although the audit says that they were. */
-export const revivedApiKeys = (db: Queryable, of: OfProject) =>
-  db
-    .selectDistinct({ id: apiKeys.id, projectId: apiKeys.projectId })
-    .from(apiKeys)
-    .innerJoin(audit, tellsEnd(apiKeys, 'api_key_revoked'))
-    .where(and(isNotRevoked, isOf(apiKeys, of)))
-
-/** Passkeys that are there, although the audit says that they were removed. */
-export const revivedPasskeys = (db: Queryable, of: OfProject) =>
-  db
-    .selectDistinct({ id: passkeys.id, projectId: passkeys.projectId })
-    .from(passkeys)
-    .innerJoin(audit, tellsEnd(passkeys, 'passkey_removed'))
-    .where(isOf(passkeys, of))
-
-/** Issuers that are there, although the audit says that they were removed. */
-export const revivedIssuers = (db: Queryable, of: OfProject) =>
-  db
-    .selectDistinct({ id: issuers.id, projectId: issuers.projectId })
-    .from(issuers)
-    .innerJoin(audit, tellsEnd(issuers, 'issuer_removed'))
-    .where(isOf(issuers, of))
-
-/** Sessions that have not ended, although the audit says that they did. */
-export const revivedSessions = (db: Queryable, of: OfProject) =>
-  db
-    .selectDistinct({ id: sessions.id, projectId: sessions.projectId })
-    .from(sessions)
-    .innerJoin(audit, tellsEnd(sessions, 'session_revoked', 'refresh_token_reused'))
-    .where(and(isNotEnded, isOf(sessions, of)))
-
+export const revivedApiKeys = revived(apiKeys, ['api_key_revoked'], isNotRevoked)
+export const revivedPasskeys = revived(passkeys, ['passkey_removed'])
+export const revivedIssuers = revived(issuers, ['issuer_removed'])
+export const revivedSessions = revived(sessions, ['session_revoked', 'refresh_token_reused'], isNotEnded)
 /** Users with an earlier bound for tokens of their issuer than the audit says. */
-export const revivedUsers = (db: Queryable, of: OfProject) =>
-  db
-    .selectDistinct({ id: users.id, projectId: users.projectId })
-    .from(users)
-    .innerJoin(audit, tellsEnd(users, 'issuer_tokens_ended'))
-    .where(
-      and(sql`coalesce(${users.tokensFrom}, '-infinity') < (${audit.details}->>'from')::timestamptz`, isOf(users, of)),
-    )
+export const revivedUsers = revived(
+  users,
+  ['issuer_tokens_ended'],
+  sql`coalesce(${users.tokensFrom}, '-infinity') < (${audit.details}->>'from')::timestamptz`,
+)
 
 /** A deleted row that the audit names. `id`: the subject in the audit. */
 type GoneRow = { readonly table: string; readonly projectId: string | null; readonly id: string }
 
-/**
- * Deleted rows. The service itself deletes passkeys and issuers, with an audit row. It also deletes users who have no wallet and
- * cannot log in again.
- */
-export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<readonly GoneRow[]> => {
-  const { rows } = await db.execute<GoneRow>(sql`
+/** The service itself deletes passkeys and issuers (with audit rows), and users without a wallet or a login. */
+export const goneCallerRows = (db: Queryable, input: OfProject): Promise<readonly GoneRow[]> =>
+  readRows<GoneRow>(db)`
     with acts as (
       select a.id, a.action, a.project_id, a.actor, a.subject, a.details from audit a
       where a.action in ('api_key_created', 'passkey_added', 'passkey_removed', 'email_added', 'user_created', 'issuer_added',
           'issuer_removed', 'wallet_created', 'wallet_imported')
-        and (${of.projectId}::uuid is null or a.project_id = ${of.projectId}::uuid)
+        and (${input.projectId}::uuid is null or a.project_id = ${input.projectId}::uuid)
     ), added as (
       select * from acts p where action = 'passkey_added'
         and not exists (select from acts r where r.action = 'passkey_removed' and r.subject = p.subject)
@@ -154,6 +109,4 @@ export const goneCallerRows = async (db: Queryable, of: OfProject): Promise<read
     union all
     select 'users', project_id, id from known
       where not exists (select from users u where u.project_id = known.project_id and u.id::text = known.id)
-    order by 1, 2, 3`)
-  return [...rows]
-}
+    order by 1, 2, 3`

@@ -1,14 +1,16 @@
-// What the catalogue of the database has that decides what a statement reads, writes or computes. One statement reads it all; every
-// role may. Objects of the system have an oid below 16384 (FirstNormalObjectId).
+// What the catalogue of the database has that decides what a statement reads, writes or computes. One statement reads
+// it all; every role may. Objects of the system have an oid below 16384 (FirstNormalObjectId).
 //
-// Two questions: are the service's objects those that the migrations make (their definitions are in catalogue.generated.ts), and
-// does anything else take part in the service's statements? Names are looked up in pg_catalog and public alone (client.ts), so only
-// functions and operators of these schemas count, and only those that a call of the service could choose: all their types are of the
-// system or the service. Functions in C that belong to an extension do not count: operators may install extensions.
+// Two questions: are the service's objects those that the migrations make (their definitions are in
+// catalogue.generated.ts), and does anything else take part in the service's statements? Names are looked up in
+// pg_catalog and public alone (client.ts), so only functions and operators of these schemas count, and only those that
+// a call of the service could choose: all their types are of the system or the service. Functions in C that belong to
+// an extension do not count: operators may install extensions.
 
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
-import { MEANING } from '../meaning.ts'
+import { readRows } from '../rows.ts'
+import { MEANING } from '../session.ts'
 
 /** What an object is: `setting` of a role, of the database or of this session. */
 type Kind =
@@ -50,7 +52,7 @@ const SESSION = {
   allow_system_table_mods: 'off',
 } as const
 
-/** Settings that change what a statement means. Others change how long it may take, what is logged, or how it is planned. */
+/** Settings that change what a statement means. Other settings only change its time, its plan or the log. */
 const isTelling = sql.raw(
   `(split_part(config, '=', 1) in (${Object.keys(SESSION)
     .map((name) => `'${name}'`)
@@ -66,10 +68,7 @@ const session = sql.join(
 
 const FIRST_NORMAL = sql.raw('16384')
 
-/**
- * The functions that PostgreSQL 15 to 18 themselves define in SQL (pg_proc.dat); all others are in C. A superuser can replace these,
- * too, by functions in another language.
- */
+/** PostgreSQL 15 to 18 define these in SQL (pg_proc.dat), and all others in C. A superuser can replace both. */
 const SYSTEM_IN_SQL = sql.raw(
   `879, 880, 1176, 1215, 1216, 1285, 1290, 1296, 1298, 1305, 1306, 1307, 1309, 1310, 1311, 1348, 1384, 1386, 1426, 1481, 1544, 1708,
   1710, 1741, 1810, 1811, 1812, 1848, 1993, 2003, 2004, 2042, 2043, 2044, 2059, 2074, 2325, 2546, 2547, 2548, 2549, 2550, 2631, 2932,
@@ -191,12 +190,10 @@ union all
 select 'setting', format('role = %s of this session', current_user), null, null, true where current_user <> session_user`
 
 /** Reads all objects that count. @param input.roles the group roles of processes. */
-export const readCatalogue = async (
+export const readCatalogue = (
   db: Queryable,
   { roles }: { readonly roles: readonly string[] },
-): Promise<readonly CatalogueObject[]> => {
-  const { rows } = await db.execute<CatalogueObject>(sql`
+): Promise<readonly CatalogueObject[]> =>
+  readRows<CatalogueObject>(db)`
     with ${GIVEN}, objects(kind, name, of_table, definition, intervenes) as (${OBJECTS} union all ${settingsFor(roles)})
-    select kind, name, of_table as "table", left(md5(definition), 12) as digest, intervenes from objects order by 1, 2`)
-  return [...rows]
-}
+    select kind, name, of_table as "table", left(md5(definition), 12) as digest, intervenes from objects order by 1, 2`

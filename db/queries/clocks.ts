@@ -1,11 +1,12 @@
-// How long a signer's lowest transaction has waited, and what blocks ask for. And for the operators' views (views.sql) only:
-// which networks workers follow, and the state of waiting signers.
+// How long a signer's lowest transaction has waited, and what blocks ask for. And for the operators' views (views.sql)
+// only: which networks workers follow, and the state of waiting signers.
 
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
+import { readRows } from '../rows.ts'
 import { attempts, cursors, followedNetworks, signers, transactions } from '../schema.ts'
 import { type Network, NONCE_USED, type Refusal, type WaitsFor } from '../words.ts'
-import { isUnpayable, readRefusal } from './refusals.ts'
+import { isUnpayable, readRefusal } from './attempts.ts'
 import { isChosen, isLive, ofSigner, type QuietRow, quietRows, type Signer } from './transactions.ts'
 
 type Followed = typeof followedNetworks.$inferInsert
@@ -24,17 +25,17 @@ type DueClock = {
 const SET_BACK_SHARE = 20
 
 /**
- * For each signer's lowest waiting transaction that a node was asked to take: whether its clock must start, its fee must rise
- * (by time only if a node accepted it), or it must be given up. The clock stands still while blocks ask for more than it can
- * ever offer. Time counts only up to the newest block that the tracker has processed, and not from before the chain last stood
- * still. By the database's clock.
+ * For each signer's lowest waiting transaction that a node was asked to take: whether its clock must start, its fee
+ * must rise (by time only if a node accepted it), or it must be given up. The clock stands still while blocks ask for
+ * more than it can ever offer. Time counts only up to the newest block that the tracker has processed, and not from
+ * before the chain last stood still. By the database's clock.
  * @param input.askedPerGas the next block's highest possible base fee, in wei; null if unknown.
  */
-export const dueClocks = async (
+export const dueClocks = (
   db: Queryable,
   input: Patience & { readonly network: Network; readonly askedPerGas: bigint | null },
-): Promise<readonly DueClock[]> => {
-  const { rows } = await db.execute<DueClock>(sql`
+): Promise<readonly DueClock[]> =>
+  readRows<DueClock>(db)`
     select id, due, payable from (
       select id, chosen, rungs, payable, case
           when clock_started_at is null then 'start'
@@ -64,9 +65,7 @@ export const dueClocks = async (
           select from public.attempts attempt where attempt.transaction_id = waiting.id and attempt.last_error is not null))
       ) asked
     ) clocks
-    where due is not null or chosen < least(payable, rungs - 1)`)
-  return rows
-}
+    where due is not null or chosen < least(payable, rungs - 1)`
 
 /** Signers whose lowest transaction has waited for `seconds`, with its nonce; the longest waiting first. */
 export const lowestWaiting = async (
@@ -82,7 +81,6 @@ export const lowestWaiting = async (
     .orderBy(sql`min(${transactions.createdAt})`)
     .limit(input.limit)
 
-/** A signer's waiting transactions below a nonce. */
 export const waitingBelow = async (
   db: Queryable,
   signer: Signer & { readonly nonce: number },
@@ -100,38 +98,36 @@ export const waitsFor = async (db: Queryable, ids: readonly string[]): Promise<R
   const rows = await db
     .select({
       id: transactions.id,
-      said: attempts.lastError,
+      lastError: attempts.lastError,
       isTooLow: sql<boolean>`coalesce(${attempts.maxFeePerGas} < ${cursors.baseFeePerGas}, false)`,
     })
     .from(transactions)
     .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
     .leftJoin(cursors, and(eq(cursors.network, transactions.network), eq(cursors.purpose, 'track')))
     .where(and(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`), isLive, isNull(transactions.minedBlockHash)))
-  const reasonOf = ({ said, isTooLow }: (typeof rows)[number]): WaitsFor | null => {
-    if (said === NONCE_USED) return 'nonce_used'
-    if (isUnpayable(said)) return 'unpayable'
+  const reasonOf = ({ lastError, isTooLow }: (typeof rows)[number]): WaitsFor | null => {
+    if (lastError === NONCE_USED) return 'nonce_used'
+    if (isUnpayable(lastError)) return 'unpayable'
     if (isTooLow) return 'waiting_for_fees'
-    return readRefusal(said) === null ? null : 'refused'
+    return readRefusal(lastError) === null ? null : 'refused'
   }
   return new Map(
     rows.flatMap((row): readonly (readonly [string, Waiting])[] => {
       const reason = reasonOf(row)
       if (reason === null) return []
-      return [[row.id, { reason, refusal: reason === 'refused' ? readRefusal(row.said) : null }]]
+      return [[row.id, { reason, refusal: reason === 'refused' ? readRefusal(row.lastError) : null }]]
     }),
   )
 }
 
-/** Starts the clocks of these transactions now. */
-export const startClocks = async (db: Queryable, ids: readonly string[]): Promise<void> => {
+export const startClocks = async (db: Queryable, ids: readonly string[]) => {
   await db
     .update(transactions)
     .set({ clockStartedAt: sql`now()` })
     .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
 }
 
-/** Records that a worker follows the network now, with these settings. */
-export const noteFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'updatedAt'>): Promise<void> => {
+export const noteFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'updatedAt'>) => {
   await db
     .insert(followedNetworks)
     .values(row)
@@ -142,8 +138,9 @@ export const noteFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'up
 export const signersToRefresh = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
-): Promise<readonly string[]> => {
-  const { rows } = await db.execute<{ address: string }>(sql`
+): Promise<readonly string[]> =>
+  (
+    await readRows<{ address: string }>(db)`
     select signer.address from public.signers signer
     where signer.network = ${input.network}
       and (signer.heard_at is null or signer.heard_at < now() - make_interval(secs => ${input.seconds}))
@@ -151,16 +148,15 @@ export const signersToRefresh = async (
         select signer_address from public.transactions
         where network = ${input.network} and not final and status in ('submitted', 'pending')
           and mined_block_hash is null and created_at < now() - make_interval(secs => ${input.seconds}))
-    order by signer.heard_at nulls first limit ${input.limit}`)
-  return rows.map((row) => row.address)
-}
+    order by signer.heard_at nulls first limit ${input.limit}`
+  ).map((row) => row.address)
 
 export const saveSignerState = async (
   db: Queryable,
   input: Signer & {
     readonly state: { readonly minedCount: number; readonly pendingCount: number; readonly balance: bigint }
   },
-): Promise<void> => {
+) => {
   const { minedCount, pendingCount, balance } = input.state
   await db
     .update(signers)

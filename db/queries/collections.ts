@@ -1,12 +1,12 @@
 import { and, asc, eq, getTableColumns, inArray, type SQL } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
+import { eqIfGiven } from '../rows.ts'
 import { collections, transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
 import { isWithinReach } from './transactions.ts'
 import type { Page, Reach } from './wallets.ts'
 
-/** Records the name, symbol and image that a transaction creates a collection with. */
-export const insertCollection = async (db: Queryable, row: typeof collections.$inferInsert): Promise<void> => {
+export const insertCollection = async (db: Queryable, row: typeof collections.$inferInsert) => {
   await db.insert(collections).values(row)
 }
 
@@ -23,7 +23,6 @@ const created = (db: Queryable, ...conditions: readonly (SQL | undefined)[]) =>
 /** The address is never null in a list. */
 export type CollectionRow = Awaited<ReturnType<typeof created>>[number]
 
-/** Collections that a wallet of a project created, oldest first. */
 export const collectionsOfWallet = (
   db: Queryable,
   input: Pick<typeof collections.$inferSelect, 'projectId' | 'network' | 'ownerAddress'> & Page,
@@ -38,7 +37,6 @@ export const collectionsOfWallet = (
     .limit(input.limit)
     .offset(input.offset)
 
-/** Collections at an address that wallets within reach created, on one network or on all. */
 export const collectionsAt = async (
   db: Queryable,
   input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
@@ -48,7 +46,7 @@ export const collectionsAt = async (
     // Implied by the reach; repeated so that the index is used.
     eq(collections.projectId, input.projectId),
     isWithinReach(input),
-    input.network === undefined ? undefined : eq(network, input.network),
+    eqIfGiven(network, input.network),
     eq(transactions.contractAddress, input.contractAddress),
   )
 

@@ -1,10 +1,12 @@
-// What the pages of the console list. A page goes on below its last row, which is named by its id: so it costs the same everywhere.
+// What the pages of the console list. A page goes on below its last row, which is named by its id: so it costs the same
+// everywhere.
 
 import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
+import { type AsText, eqIfGiven, firstRow, pickColumns, readRows } from '../rows.ts'
 import { approvals, audit, projects, transactions, users, type wallets } from '../schema.ts'
-import { type Network, SECURITY_EVENTS } from '../words.ts'
-import { type AuditRecord, ofChain } from './audit-rows.ts'
+import type { Network } from '../words.ts'
+import { type AuditRecord, IS_SECURITY_EVENT, ofChain } from './audit-rows.ts'
 import { type TransactionOverview, transactionsByIds } from './overview.ts'
 import { issuerName } from './users.ts'
 
@@ -16,7 +18,6 @@ type Below = {
 
 type ProjectChoice = Pick<typeof projects.$inferSelect, 'id' | 'name'>
 
-/** The projects to choose from, oldest first. */
 export const projectChoices = (db: Queryable, limit: number): Promise<readonly ProjectChoice[]> =>
   db
     .select({ id: projects.id, name: projects.name })
@@ -34,7 +35,6 @@ const CONDITIONS: Record<TransactionFilter, SQL | undefined> = {
   failed: sql`${transactions.status} = 'failed'`,
 }
 
-/** Newest first. */
 export const pageOfTransactions = async (
   db: Queryable,
   input: Below & { readonly filter: TransactionFilter; readonly projectId: string | null },
@@ -47,7 +47,7 @@ export const pageOfTransactions = async (
     .where(
       and(
         CONDITIONS[input.filter],
-        projectId === null ? undefined : eq(transactions.projectId, projectId),
+        eqIfGiven(transactions.projectId, projectId),
         after === null ? undefined : sql`(${transactions.createdAt}, ${transactions.id}) < ${last}`,
       ),
     )
@@ -66,10 +66,8 @@ export type ListedWallet = Pick<
 const WALLET = sql`w.id, w.network, w.owner_id as "ownerId", w.name, w.address, w.control_mode as "controlMode", w.type,
   w.created_at as "createdAt"`
 
-type RawWallet = Omit<ListedWallet, 'createdAt'> & { readonly createdAt: string }
-
 const walletsOf = async (db: Queryable, query: SQL): Promise<readonly ListedWallet[]> => {
-  const { rows } = await db.execute<RawWallet>(query)
+  const { rows } = await db.execute<AsText<ListedWallet, 'createdAt'>>(query)
   return rows.map((row) => ({ ...row, createdAt: new Date(row.createdAt) }))
 }
 
@@ -108,31 +106,14 @@ export const findWallets = (
   return walletsOf(db, sql`select ${WALLET} from (${found}) w order by w.created_at desc, w.id desc limit ${limit}`)
 }
 
-type ListedUser = Pick<
-  typeof users.$inferSelect,
-  'id' | 'email' | 'signInWallet' | 'issuer' | 'subject' | 'createdAt'
-> & {
-  readonly issuerName: string | null
-  readonly passkeys: number
-}
-
 const USER = {
-  id: users.id,
-  email: users.email,
-  signInWallet: users.signInWallet,
-  issuer: users.issuer,
+  ...pickColumns(users, 'id', 'email', 'signInWallet', 'issuer', 'subject', 'createdAt'),
   issuerName,
-  subject: users.subject,
-  createdAt: users.createdAt,
   passkeys: sql<number>`(
     select count(*)::int from public.passkeys p where p.project_id = users.project_id and p.user_id = users.id)`,
 }
 
-/** A project's users, in the order of their ids. */
-export const pageOfUsers = (
-  db: Queryable,
-  { projectId, after, limit }: Below & { readonly projectId: string },
-): Promise<readonly ListedUser[]> =>
+export const pageOfUsers = (db: Queryable, { projectId, after, limit }: Below & { readonly projectId: string }) =>
   db
     .select(USER)
     .from(users)
@@ -140,11 +121,10 @@ export const pageOfUsers = (
     .orderBy(asc(users.id))
     .limit(limit)
 
-/** A project's user by the id, the e-mail address or the wallet. */
 export const findUsers = (
   db: Queryable,
   { projectId, text, id }: { readonly projectId: string; readonly text: string; readonly id: string | null },
-): Promise<readonly ListedUser[]> => {
+) => {
   const isNamed = sql`(${users.email} = ${text.toLowerCase()} or ${users.signInWallet} = ${text} or ${users.id} = ${id}::uuid)`
   return db
     .select(USER)
@@ -152,33 +132,21 @@ export const findUsers = (
     .where(and(eq(users.projectId, projectId), isNamed))
 }
 
-export type ConsoleApproval = Pick<
-  typeof approvals.$inferSelect,
-  'id' | 'walletId' | 'policyId' | 'askedBy' | 'required' | 'createdAt' | 'expiresAt' | 'rejectedAt' | 'usedAt'
-> & { readonly approved: number; readonly isExpired: boolean }
+const APPROVAL = {
+  ...pickColumns(approvals, 'id', 'walletId', 'policyId', 'askedBy', 'required', 'createdAt'),
+  ...pickColumns(approvals, 'expiresAt', 'rejectedAt', 'usedAt'),
+  isExpired: sql<boolean>`${approvals.expiresAt} <= now()`,
+  approved: sql<number>`(select count(*)::int from public.approval_decisions d
+    where d.approval_id = approvals.id and d.decision = 'approve')`,
+}
 
-/** A project's approvals, newest first. */
-export const pageOfApprovals = (
-  db: Queryable,
-  { projectId, after, limit }: Below & { readonly projectId: string },
-): Promise<readonly ConsoleApproval[]> => {
-  const { id, walletId, policyId, askedBy, required, createdAt, expiresAt, rejectedAt, usedAt } = approvals
+export type ConsoleApproval = Awaited<ReturnType<typeof pageOfApprovals>>[number]
+
+export const pageOfApprovals = (db: Queryable, { projectId, after, limit }: Below & { readonly projectId: string }) => {
+  const { id, createdAt } = approvals
   const last = sql`(select created_at, id from public.approvals where id = ${after}::uuid)`
   return db
-    .select({
-      id,
-      walletId,
-      policyId,
-      askedBy,
-      required,
-      createdAt,
-      expiresAt,
-      rejectedAt,
-      usedAt,
-      isExpired: sql<boolean>`${expiresAt} <= now()`,
-      approved: sql<number>`(select count(*)::int from public.approval_decisions d
-        where d.approval_id = approvals.id and d.decision = 'approve')`,
-    })
+    .select(APPROVAL)
     .from(approvals)
     .where(and(eq(approvals.projectId, projectId), after === null ? undefined : sql`(${createdAt}, ${id}) < ${last}`))
     .orderBy(desc(createdAt), desc(id))
@@ -195,15 +163,13 @@ export const pageOfAudit = (
     readonly limit: number
   },
 ): Promise<readonly AuditRecord[]> => {
-  // Written as in the index's condition.
-  const isEvent = sql.raw(`"action" in (${SECURITY_EVENTS.map((each) => `'${each}'`).join(', ')})`)
   return db
     .select()
     .from(audit)
     .where(
       and(
         ofChain(input.chain),
-        input.isSecurityOnly ? isEvent : undefined,
+        input.isSecurityOnly ? IS_SECURITY_EVENT : undefined,
         input.after === null ? undefined : sql`${audit.id} < ${input.after}`,
       ),
     )
@@ -221,14 +187,10 @@ export type FollowedNetwork = {
   readonly indexedSeconds: number | null
 }
 
-type RawFollowed = Omit<FollowedNetwork, 'trackedBlock' | 'indexedBlock'> & {
-  readonly trackedBlock: string | null
-  readonly indexedBlock: string | null
-}
+type RawFollowed = AsText<FollowedNetwork, 'trackedBlock' | 'indexedBlock'>
 
 const blockIn = (text: string | null): bigint | null => (text === null ? null : BigInt(text))
 
-/** The followers of each network, and what is under way there. */
 export const readFollowedNetworks = async (db: Queryable): Promise<readonly FollowedNetwork[]> => {
   const { rows } = await db.execute<RawFollowed>(sql`
     select network.name as network, coalesce(live.unfinished, 0)::int as unfinished, coalesce(live.late, 0)::int as late,
@@ -272,7 +234,7 @@ export const readIntervals = async (
   const within = sql`from public.transactions
     where created_at > span.since and created_at <= span.until
       ${network === null ? sql`` : sql`and network = ${network}`}`
-  const { rows } = await db.execute<Interval>(sql`
+  return readRows<Interval>(db)`
     select index, counted.recorded, failures.failed, took.shares[1] as "medianSeconds", took.shares[2] as "slowSeconds"
     from generate_series(0, ${intervals}::int - 1) index
     cross join lateral (
@@ -286,8 +248,7 @@ export const readIntervals = async (
       from (select created_at, settled_at ${within} order by created_at limit ${TIMED_MAX}) first
     ) took
     where counted.recorded > 0
-    order by index`)
-  return rows
+    order by index`
 }
 
 type Totals = {
@@ -298,13 +259,13 @@ type Totals = {
 }
 
 export const readTotals = async (db: Queryable): Promise<Totals> => {
-  const {
-    rows: [row],
-  } = await db.execute<Totals>(sql`
+  const row = await firstRow(
+    readRows<Totals>(db)`
     select coalesce(sum(ready), 0)::int as "jobsReady", coalesce(sum(failed), 0)::int as "jobsFailed",
       (select count(*)::int from strongroom_views.workers where lives) as workers,
       (select coalesce(sum(jsonb_array_length(freezes)), 0)::int from public.freeze_lists) as freezes
-    from public.strongroom_job_numbers()`)
-  if (row === undefined) throw new Error('The totals were not read.')
+    from public.strongroom_job_numbers()`,
+  )
+  if (row === null) throw new Error('The totals were not read.')
   return row
 }

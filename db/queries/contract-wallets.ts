@@ -1,8 +1,9 @@
-// The pending executions of contract wallets and the deployments that they wait for. If two projects hold the owner's key, a
-// deployment serves both.
+// The pending executions of contract wallets and the deployments that they wait for. If two projects hold the owner's
+// key, a deployment serves both.
 
 import { and, asc, desc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { pickColumns } from '../rows.ts'
 import { transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
 import { isLive } from './transactions.ts'
@@ -48,17 +49,12 @@ const ofContractWallet = ({ network, contractWallet }: OfContractWallet) =>
 
 const readDeployments = (db: Queryable, wallet: OfContractWallet) =>
   db
-    .select({
-      nonce: transactions.nonce,
-      status: transactions.status,
-      final: transactions.final,
-      givenUp: transactions.givenUp,
-    })
+    .select(pickColumns(transactions, 'nonce', 'status', 'final', 'givenUp'))
     .from(transactions)
     .where(and(ofContractWallet(wallet), eq(transactions.kind, sql`'deployment'`)))
 
 /** Whether a deployment of the wallet is recorded that has succeeded, or is pending and not given up. */
-export const hasDeployment = async (db: Queryable, wallet: OfContractWallet): Promise<boolean> => {
+export const hasDeployment = async (db: Queryable, wallet: OfContractWallet) => {
   const rows = await readDeployments(db, wallet)
   return rows.some(({ status, givenUp }) => status === 'success' || (status !== 'failed' && givenUp === null))
 }
@@ -67,7 +63,7 @@ export const hasDeployment = async (db: Queryable, wallet: OfContractWallet): Pr
 export const areDeploymentsOver = async (
   db: Queryable,
   { nonce, ...wallet }: OfContractWallet & { readonly nonce: number },
-): Promise<boolean> => {
+) => {
   const rows = await readDeployments(db, wallet)
   return rows.length > 0 && rows.every((deployment) => deployment.final || deployment.nonce > nonce)
 }

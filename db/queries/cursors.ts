@@ -1,5 +1,8 @@
+// The cursors of the block followers, and how far these were behind their chains.
+
 import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { firstRow, readRows } from '../rows.ts'
 import { cursors, seenBlocks } from '../schema.ts'
 import type { CursorPurpose, Network } from '../words.ts'
 
@@ -11,7 +14,7 @@ export type Cursor = BlockPoint & {
 }
 
 const at = (follower: Follower) => and(eq(cursors.network, follower.network), eq(cursors.purpose, follower.purpose))
-const seen = (follower: Follower) =>
+const isOf = (follower: Follower) =>
   and(eq(seenBlocks.network, follower.network), eq(seenBlocks.purpose, follower.purpose))
 
 const point = { number: seenBlocks.number, hash: seenBlocks.hash }
@@ -23,11 +26,10 @@ export const readCursor = async (db: Queryable, follower: Follower): Promise<Cur
   return { number: row.blockNumber, hash: row.blockHash, baseFeePerGas: row.baseFeePerGas }
 }
 
-/** Stores the base fee of the newest block that the tracker saw. */
 export const noteBaseFee = async (
   db: Queryable,
   { network, baseFeePerGas }: { readonly network: Network; readonly baseFeePerGas: bigint | null },
-): Promise<void> => {
+) => {
   await db
     .update(cursors)
     .set({ baseFeePerGas })
@@ -35,14 +37,14 @@ export const noteBaseFee = async (
 }
 
 /** Says that a follower works, also where there is no new block. */
-export const noteStep = async (db: Queryable, follower: Follower): Promise<void> => {
+export const noteStep = async (db: Queryable, follower: Follower) => {
   await db.update(cursors).set({ steppedAt: sql`now()` }).where(at(follower))
 }
 
 /** A follower takes a step every few seconds; each may take as long as a node has for an answer. */
 const STALLED_AFTER_SECONDS = 30
 
-/** The networks of which a follower stands still: it began, and has taken no step for half a minute. Also in db/views.sql. */
+/** The networks with a follower that began and has taken no step for half a minute. Also in db/views.sql. */
 export const stalledNetworks = async (db: Queryable): Promise<readonly string[]> => {
   const rows = await db
     .selectDistinct({ network: cursors.network })
@@ -51,14 +53,12 @@ export const stalledNetworks = async (db: Queryable): Promise<readonly string[]>
   return rows.map(({ network }) => network)
 }
 
-/** Reads the cursor, and locks it until the database transaction ends. */
 export const holdCursor = async (tx: Tx, follower: Follower): Promise<BlockPoint | null> => {
   const [row] = await tx.select().from(cursors).where(at(follower)).for('share')
   return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
 }
 
-/** Begins at a block, unless the follower has begun. */
-export const beginCursor = async (db: Queryable, follower: Follower, point: BlockPoint): Promise<void> => {
+export const beginCursor = async (db: Queryable, follower: Follower, point: BlockPoint) => {
   await db
     .insert(cursors)
     .values({ ...follower, blockNumber: point.number, blockHash: point.hash })
@@ -69,10 +69,7 @@ export const beginCursor = async (db: Queryable, follower: Follower, point: Bloc
     .onConflictDoNothing()
 }
 
-/**
- * Moves a cursor, and notes if it had stood still before.
- * @returns false if another process has moved it meanwhile: then the transaction must not commit.
- */
+/** @returns false if another process has moved the cursor meanwhile: then the transaction must not commit. */
 export const moveCursor = async (
   tx: Tx,
   input: {
@@ -81,7 +78,7 @@ export const moveCursor = async (
     readonly to: BlockPoint
     readonly stalledAfterSeconds: number
   },
-): Promise<boolean> => {
+) => {
   const { follower, from, to, stalledAfterSeconds } = input
   const hasStoodStill = sql`${cursors.updatedAt} < now() - make_interval(secs => ${stalledAfterSeconds})`
   const { rowCount } = await tx
@@ -101,39 +98,81 @@ export const moveCursor = async (
 export const rememberBlocks = async (
   tx: Tx,
   input: { readonly follower: Follower; readonly blocks: readonly BlockPoint[]; readonly finalNumber: bigint },
-): Promise<void> => {
-  const kept = input.blocks.filter((block) => block.number >= input.finalNumber)
-  if (kept.length > 0) {
+) => {
+  const unfinal = input.blocks.filter((block) => block.number >= input.finalNumber)
+  if (unfinal.length > 0) {
     await tx
       .insert(seenBlocks)
-      .values(kept.map(({ number, hash }) => ({ ...input.follower, number, hash })))
+      .values(unfinal.map(({ number, hash }) => ({ ...input.follower, number, hash })))
       .onConflictDoUpdate({
         target: [seenBlocks.network, seenBlocks.purpose, seenBlocks.number],
         set: { hash: sql`excluded.hash` },
       })
   }
-  await tx.delete(seenBlocks).where(and(seen(input.follower), lt(seenBlocks.number, input.finalNumber)))
+  await tx.delete(seenBlocks).where(and(isOf(input.follower), lt(seenBlocks.number, input.finalNumber)))
 }
 
-export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigint): Promise<void> => {
-  await tx.delete(seenBlocks).where(and(seen(follower), gt(seenBlocks.number, number)))
+export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigint) => {
+  await tx.delete(seenBlocks).where(and(isOf(follower), gt(seenBlocks.number, number)))
 }
 
-/** The hash of the block that a follower processed at a height; null if there is none or its hash was dropped as final. */
+/** The hash of the block that a follower processed at a height; null if there is none, or it is final. */
 export const seenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
   const [row] = await db
     .select({ hash: seenBlocks.hash })
     .from(seenBlocks)
-    .where(and(seen(follower), eq(seenBlocks.number, number)))
+    .where(and(isOf(follower), eq(seenBlocks.number, number)))
   return row?.hash ?? null
 }
 
 /** The newest final block as of the follower's last move, which is the oldest block whose hash is kept. */
-export const oldestSeen = async (db: Queryable, follower: Follower): Promise<BlockPoint | null> => {
-  const [row] = await db.select(point).from(seenBlocks).where(seen(follower)).orderBy(asc(point.number)).limit(1)
-  return row ?? null
+export const oldestSeen = (db: Queryable, follower: Follower): Promise<BlockPoint | null> =>
+  firstRow(db.select(point).from(seenBlocks).where(isOf(follower)).orderBy(asc(point.number)).limit(1))
+
+export const listSeenBlocks = async (db: Queryable, follower: Follower): Promise<readonly BlockPoint[]> =>
+  db.select(point).from(seenBlocks).where(isOf(follower)).orderBy(desc(point.number))
+
+/** A day, and the longest interval of a plot before it. */
+const KEPT_HOURS = 25
+
+/** Notes this minute's heads beside the cursors, and forgets old ones. @param heads null where no node answered. */
+export const noteHeads = async (
+  db: Queryable,
+  heads: readonly { readonly network: Network; readonly head: bigint | null }[],
+) => {
+  const networks = sql.param(heads.map(({ network }) => network))
+  const numbers = sql.param(heads.map(({ head }) => head?.toString() ?? null))
+  await db.execute(sql`
+    insert into public.heads (network, at, head, tracked, indexed)
+    select network.name, date_trunc('minute', now()), given.head, track.block_number, index.block_number
+    from unnest(${networks}::text[], ${numbers}::bigint[]) given (network, head)
+    join public.networks network on network.name = given.network
+    left join public.cursors track on track.network = network.name and track.purpose = 'track'
+    left join public.cursors index on index.network = network.name and index.purpose = 'index'
+    on conflict (network, at) do update set head = excluded.head, tracked = excluded.tracked, indexed = excluded.indexed`)
+  await db.execute(sql`delete from public.heads where at < now() - make_interval(hours => ${KEPT_HOURS}::int)`)
 }
 
-/** Newest first. */
-export const listSeenBlocks = async (db: Queryable, follower: Follower): Promise<readonly BlockPoint[]> =>
-  db.select(point).from(seenBlocks).where(seen(follower)).orderBy(desc(point.number))
+export type HeadInterval = {
+  readonly network: Network
+  /** From 0, the oldest; -1 is the one before. */
+  readonly index: number
+  /** The newest block; null if no node answered. */
+  readonly head: number | null
+  /** By how many blocks each follower was behind it, at the most; null if that is not known. */
+  readonly trackedBehind: number | null
+  readonly indexedBehind: number | null
+}
+
+/** The heads in each of the intervals up to now, and in one before; those without a row are left out. */
+export const readHeads = (
+  db: Queryable,
+  { intervals, seconds }: { readonly intervals: number; readonly seconds: number },
+): Promise<readonly HeadInterval[]> =>
+  readRows<HeadInterval>(db)`
+    select network, ${intervals}::int - 1 - floor(extract(epoch from now() - at) / ${seconds}::int)::int as index,
+      max(head)::float8 as head, max(greatest(head - tracked, 0))::float8 as "trackedBehind",
+      max(greatest(head - indexed, 0))::float8 as "indexedBehind"
+    from public.heads
+    where at > now() - make_interval(secs => (${intervals}::int + 1) * ${seconds}::int) and at <= now()
+    group by 1, 2 order by 1, 2`

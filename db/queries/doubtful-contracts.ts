@@ -11,13 +11,13 @@ type DoubtfulContract = ContractOnNetwork & { readonly tries: number }
 const at = ({ network, contract }: ContractOnNetwork) =>
   and(eq(doubtfulContracts.network, network), eq(doubtfulContracts.contract, contract))
 
-/** Called in the transaction that stores their movements: a correction waits for the lock, and then sees these movements. */
+/** Call it in the transaction that stores their movements: a correction waits for the lock, and then sees them. */
 export const doubtContracts = async (
   tx: Tx,
   input: Pick<typeof doubtfulContracts.$inferSelect, 'network' | 'fromBlock' | 'toBlock'> & {
     readonly contracts: readonly string[]
   },
-): Promise<void> => {
+) => {
   const { network, contracts, fromBlock, toBlock } = input
   if (contracts.length === 0) return
   await tx
@@ -48,7 +48,7 @@ export const dueDoubtfulContracts = (
 export const postponeDoubtfulContract = async (
   db: Queryable,
   input: ContractOnNetwork & { readonly tries: number; readonly afterSeconds: number },
-): Promise<void> => {
+) => {
   const { tries, afterSeconds } = input
   await db
     .update(doubtfulContracts)
@@ -63,13 +63,10 @@ const CORRECTIONS = {
 } as const
 
 /** Corrects a contract's stored movements by its standard, and deletes its row here. */
-export const settleDoubtfulContract = (
-  db: Db,
-  input: ContractOnNetwork & { readonly standard: AssetStandard },
-): Promise<void> =>
+export const settleDoubtfulContract = (db: Db, input: ContractOnNetwork & { readonly standard: AssetStandard }) =>
   db.transaction(async (tx) => {
     const { network, contract, standard } = input
-    // Whoever changes movements holds this first.
+    // Every writer of movements holds this first.
     await holdIndexer(tx, network)
     const [doubt] = await tx.select().from(doubtfulContracts).where(at(input)).for('update')
     if (doubt === undefined) return

@@ -2,17 +2,14 @@
 
 import { eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { readValue } from '../rows.ts'
 import { eventCounters, type events } from '../schema.ts'
 
-/** An event with its number. */
 export type EventRow = Pick<typeof events.$inferSelect, 'projectId' | 'type' | 'version' | 'data' | 'createdAt'> & {
   readonly number: bigint
 }
 
-/**
- * `lastNumber`: of all events, whatever their type. `droppedNumber`: events up to it are no longer kept. `readTo`: the rows are
- * all those of the types up to this number.
- */
+/** Events up to `droppedNumber` are no longer kept. The rows are all of the types up to `readTo`. */
 type EventPage = {
   readonly rows: readonly EventRow[]
   readonly readTo: bigint
@@ -23,19 +20,13 @@ type EventPage = {
 type Project = { readonly projectId: string }
 
 /**
- * Gives numbers to committed events, in the order in which they were written. Call it outside of a transaction that goes on: it
- * holds the lock of the project's counter.
+ * Gives numbers to committed events, in the order in which they were written. Call it outside of a transaction that
+ * goes on: it holds the lock of the project's counter.
  * @returns how many got one; `atMost`: there may be more.
  */
-export const numberEvents = async (
-  db: Queryable,
-  { projectId, atMost }: Project & { readonly atMost: number },
-): Promise<number> => {
-  const { rows } = await db.execute<{ given: number }>(
-    sql`select public.strongroom_event_numbers(${projectId}::uuid, ${atMost}::int) as given`,
-  )
-  return rows[0]?.given ?? 0
-}
+export const numberEvents = async (db: Queryable, { projectId, atMost }: Project & { readonly atMost: number }) =>
+  (await readValue<number>(db)`select public.strongroom_event_numbers(${projectId}::uuid, ${atMost}::int) as given`) ??
+  0
 
 type Read = {
   readonly last_number: string
@@ -51,7 +42,8 @@ type Read = {
 const PASSED_MAX = 10_000
 
 /**
- * Numbered events after a number, in their order. In one statement, so that what is read belongs to the counter's state.
+ * Numbered events after a number, in their order. In one statement, so that what is read belongs to the counter's
+ * state.
  * @param input.after 0n: from the oldest that is kept. @param input.types null: all.
  */
 export const readEvents = async (
@@ -102,8 +94,8 @@ export const readReached = async (
 
 const DROPPED_AT_ONCE = 10_000
 
-/** Deletes a project's oldest events whose time is over. An event goes only with all before it. @returns whether there are more. */
-const dropSome = async (tx: Tx, { projectId, keptDays }: Project & { readonly keptDays: number }): Promise<boolean> => {
+/** Deletes old events of a project, each only with all events before it. @returns whether there are more. */
+const dropSome = async (tx: Tx, { projectId, keptDays }: Project & { readonly keptDays: number }) => {
   await tx.execute(sql`select from ${eventCounters} where project_id = ${projectId} for update`)
   const { rowCount } = await tx.execute(sql`
     with old as (
@@ -120,8 +112,8 @@ const dropSome = async (tx: Tx, { projectId, keptDays }: Project & { readonly ke
   return rowCount === DROPPED_AT_ONCE
 }
 
-/** Deletes events that are older than some days. All are numbered before, so that a reader notices what it has missed. */
-export const dropOldEvents = async (db: Db, { keptDays }: { readonly keptDays: number }): Promise<void> => {
+/** All are numbered before they are deleted, so that a reader notices what it has missed. */
+export const dropOldEvents = async (db: Db, { keptDays }: { readonly keptDays: number }) => {
   const { rows } = await db.execute<{ id: string }>(sql`select id from public.projects`)
   for (const { id: projectId } of rows) {
     while ((await numberEvents(db, { projectId, atMost: DROPPED_AT_ONCE })) === DROPPED_AT_ONCE);
@@ -130,7 +122,7 @@ export const dropOldEvents = async (db: Db, { keptDays }: { readonly keptDays: n
 }
 
 /** The number of a project's last event; 0 if it has none. */
-export const lastNumber = async (db: Queryable, { projectId }: Project): Promise<bigint> => {
+export const lastNumber = async (db: Queryable, { projectId }: Project) => {
   const [row] = await db.select().from(eventCounters).where(eq(eventCounters.projectId, projectId))
   return row?.lastNumber ?? 0n
 }

@@ -3,7 +3,6 @@ import type { Queryable } from '../client.ts'
 import { contractFacts, tokenUris } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** The facts of a contract, by its own claims. */
 export type ContractFacts = Pick<
   typeof contractFacts.$inferSelect,
   'network' | 'address' | 'standard' | 'name' | 'symbol' | 'decimals'
@@ -11,7 +10,7 @@ export type ContractFacts = Pick<
 
 type StoredFacts = ContractFacts & Pick<typeof contractFacts.$inferSelect, 'mac'>
 
-/** A proxy that is not set up yet has neither name nor decimals: facts without a name are read again after this time. */
+/** A new proxy has neither name nor decimals: facts without a name are read again after this time. */
 const NAMELESS_MINUTES = 10
 
 const isNameless = (): SQL => sql`${contractFacts.name} = '' and ${contractFacts.symbol} = ''`
@@ -45,7 +44,7 @@ const excluded = {
 }
 
 /** Stores facts of contracts. Facts with a name are kept, but facts with a MAC replace those that differ. */
-export const writeFacts = async (db: Queryable, facts: readonly StoredFacts[]): Promise<void> => {
+export const writeFacts = async (db: Queryable, facts: readonly StoredFacts[]) => {
   // Always in the same order, to avoid deadlocks.
   const rows = facts.toSorted((a, b) => (a.address < b.address ? -1 : 1))
   for (let from = 0; from < rows.length; from += ROWS_A_STATEMENT) {
@@ -84,7 +83,7 @@ export const readTokenUris = async (
 export const writeTokenUris = async (
   db: Queryable,
   input: { readonly network: Network; readonly uris: readonly (TokenRef & { readonly uri: string })[] },
-): Promise<void> => {
+) => {
   if (input.uris.length === 0) return
   await db
     .insert(tokenUris)

@@ -1,5 +1,6 @@
 import { asc, inArray, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
+import { readRows, readValue } from '../rows.ts'
 import { freezeLists } from '../schema.ts'
 import type { FreezeScope, Network } from '../words.ts'
 
@@ -11,22 +12,17 @@ export type FreezeListRow = Omit<typeof freezeLists.$inferSelect, 'updatedAt'>
 const { id, freezes, version, mac } = freezeLists
 export const freezeListColumns = { id, freezes, version, mac }
 
-/** The lists with these ids. */
 export const readFreezeLists = (db: Queryable, ids: readonly string[]): Promise<readonly FreezeListRow[]> =>
   db
     .select(freezeListColumns)
     .from(freezeLists)
     .where(inArray(id, [...ids]))
 
-/** All lists. */
 export const allFreezeLists = (db: Queryable): Promise<readonly FreezeListRow[]> =>
   db.select(freezeListColumns).from(freezeLists).orderBy(asc(id))
 
-/**
- * The MACs of the lists that concern a project, that of networks first, for use in another query. They tell whether the lists are
- * those that a vault knows.
- */
-export const freezeMacsOf = (projectId: string) =>
+/** For another query: the MACs of a project's lists, that of networks first, by which a vault knows them. */
+export const selectFreezeMacs = (projectId: string) =>
   sql<Uint8Array | null>`(
     select string_agg(f.mac, ''::bytea order by f.id) from ${freezeLists} f
     where f.id in (${NETWORKS_LIST}::uuid, ${projectId}::uuid))`
@@ -64,21 +60,17 @@ const AUDITED = sql`
   from audit a where a.action in ('frozen', 'unfrozen') group by 1`
 
 /** The newest version of a list that the audit has; 0 if it has none. */
-export const auditedFreezeVersion = async (db: Queryable, listId: string): Promise<number> => {
-  const { rows } = await db.execute<{ readonly version: number | null }>(
-    sql`select version from (${AUDITED}) audited where id = ${listId}`,
-  )
-  return rows[0]?.version ?? 0
-}
+export const auditedFreezeVersion = async (db: Queryable, listId: string) =>
+  (await readValue<number>(db)`select version from (${AUDITED}) audited where id = ${listId}`) ?? 0
 
 /** `repeated`: the audit has a version twice, since an earlier list was put back and then changed. */
 type ListState = 'gone' | 'earlier' | 'repeated'
 
 /** The lists that contradict the audit. Each project with a key has one. */
-export const setBackFreezeLists = async (
+export const setBackFreezeLists = (
   db: Queryable,
-): Promise<readonly { readonly id: string; readonly state: ListState }[]> => {
-  const { rows } = await db.execute<{ readonly id: string; readonly state: ListState }>(sql`
+): Promise<readonly { readonly id: string; readonly state: ListState }[]> =>
+  readRows<{ readonly id: string; readonly state: ListState }>(db)`
     with audited as (${AUDITED}), made as (
       select ${NETWORKS_LIST}::uuid as id union select project_id from project_keys union select id from audited
     )
@@ -86,6 +78,4 @@ export const setBackFreezeLists = async (
       case when l.id is null then 'gone' when l.version < audited.version then 'earlier' else 'repeated' end as state
     from made left join audited on audited.id = made.id left join freeze_lists l on l.id = made.id
     where l.id is null or l.version < audited.version or audited.repeated
-    order by 1`)
-  return [...rows]
-}
+    order by 1`

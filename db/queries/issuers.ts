@@ -3,17 +3,16 @@
 import { and, asc, eq, isNotNull } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows, insertUnlessThere, updateRows } from '../deciding-rows.ts'
+import { firstRow } from '../rows.ts'
 import { issuers, users } from '../schema.ts'
 import type { UserIdentity, UserRow } from './users.ts'
 
 export type IssuerRow = typeof issuers.$inferSelect
 
-/** Whose tokens a project takes, and how they are checked. */
 export type IssuerFacts = Omit<IssuerRow, 'createdAt' | 'mac' | 'sealedSecret'>
 
 export type IssuerKey = Pick<IssuerRow, 'projectId' | 'name'>
 
-/** Reads some issuers; a prepared statement. */
 export const findIssuers = async (db: Db, keys: readonly IssuerKey[]): Promise<readonly IssuerRow[]> =>
   db.prepared<IssuerRow>`
     select i.id, i.project_id as "projectId", i.name, i.issuer, i.audience, i.audience_claim as "audienceClaim", i.user_claim as "userClaim", i.algorithms,
@@ -24,15 +23,13 @@ export const findIssuers = async (db: Db, keys: readonly IssuerKey[]): Promise<r
 const named = ({ projectId, name }: IssuerKey) => and(eq(issuers.projectId, projectId), eq(issuers.name, name))
 
 /** @returns false if the project has an issuer of this name already. */
-export const insertIssuer = async (tx: Tx, row: Omit<IssuerRow, 'createdAt'>): Promise<boolean> => {
+export const insertIssuer = async (tx: Tx, row: Omit<IssuerRow, 'createdAt'>) => {
   return (await insertUnlessThere(tx, issuers, { values: row, there: named(row) })) !== null
 }
 
 /** @returns the removed row; null if there was none. */
-export const deleteIssuer = async (tx: Tx, key: IssuerKey): Promise<IssuerRow | null> => {
-  const [row] = await deleteRows(tx, issuers, { where: named(key), final: 'ended' })
-  return row ?? null
-}
+export const deleteIssuer = (tx: Tx, key: IssuerKey): Promise<IssuerRow | null> =>
+  firstRow(deleteRows(tx, issuers, { where: named(key), final: 'ended' }))
 
 export const listIssuers = (
   db: Queryable,
@@ -40,7 +37,6 @@ export const listIssuers = (
 ): Promise<readonly IssuerRow[]> =>
   db.select().from(issuers).where(eq(issuers.projectId, projectId)).orderBy(asc(issuers.name)).limit(limit)
 
-/** The issuers that a project's login page offers; a prepared statement. */
 export const listLoginIssuers = async (
   db: Db,
   { projectId, limit }: { readonly projectId: string; readonly limit: number },
@@ -50,20 +46,18 @@ export const listLoginIssuers = async (
       client_id as "clientId", sealed_secret as "sealedSecret", created_at as "createdAt", mac
     from public.issuers where project_id = ${projectId}::uuid and client_id is not null order by name limit ${limit}`
 
-/** Those with a client's secret, locked. */
 export const lockSealedIssuers = (tx: Tx): Promise<readonly IssuerRow[]> =>
   tx.select().from(issuers).where(isNotNull(issuers.sealedSecret)).orderBy(asc(issuers.id)).for('update')
 
 export const resealIssuer = async (
   tx: Tx,
   { id, sealedSecret }: { readonly id: string; readonly sealedSecret: Uint8Array },
-): Promise<void> => {
+) => {
   await updateRows(tx, issuers, { set: { sealedSecret }, where: eq(issuers.id, id) })
 }
 
 export type SubjectKey = { readonly projectId: string; readonly issuer: string; readonly subject: string }
 
-/** Reads the users whom tokens name; a prepared statement. */
 export const findUsersBySubject = async (
   db: Db,
   keys: readonly SubjectKey[],

@@ -4,6 +4,7 @@ import { and, eq, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows } from '../deciding-rows.ts'
+import { readRows } from '../rows.ts'
 import {
   apiKeys,
   emailCodes,
@@ -15,7 +16,7 @@ import {
   sessions,
   tokenKeys,
 } from '../schema.ts'
-import { readPresent } from './present.ts'
+import { readPresent } from './server.ts'
 import { endLiveSessions } from './sessions.ts'
 
 /** The tables with a MAC in each row, by the names that operators read. */
@@ -31,17 +32,17 @@ export type MacTable =
 
 type NewMac = { readonly id: string; readonly before: Uint8Array | null; readonly after: Uint8Array }
 
-const hexOf = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
+const encodeHex = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
 
 /** Replaces MACs. A row that somebody has changed meanwhile stays as it is. @returns how many it replaced. */
 export const replaceMacs = async (
   db: Queryable,
   { table, rows }: { readonly table: MacTable; readonly rows: readonly NewMac[] },
-): Promise<number> => {
+) => {
   const ids = sql.param(rows.map(({ id }) => id))
   const [before, after] = [
-    sql.param(rows.map((row) => hexOf(row.before))),
-    sql.param(rows.map((row) => hexOf(row.after))),
+    sql.param(rows.map((row) => encodeHex(row.before))),
+    sql.param(rows.map((row) => encodeHex(row.after))),
   ]
   const { rowCount } = await db.execute(sql`
     update public.${sql.identifier(table)} t set mac = decode(v.after, 'hex')
@@ -53,30 +54,26 @@ export const replaceMacs = async (
 /** Tables of no project, whose rows have no id that is a UUID. Each row has another MAC. */
 export type DeploymentMacTable = 'operators' | 'operator_passkeys' | 'abi_items' | 'listed_tokens'
 
-/** The same for their rows. */
 export const replaceDeploymentMacs = async (
   db: Queryable,
   { table, rows }: { readonly table: DeploymentMacTable; readonly rows: readonly Omit<NewMac, 'id'>[] },
-): Promise<number> => {
-  const before = sql.param(rows.map((row) => hexOf(row.before)))
-  const after = sql.param(rows.map((row) => hexOf(row.after)))
+) => {
+  const before = sql.param(rows.map((row) => encodeHex(row.before)))
+  const after = sql.param(rows.map((row) => encodeHex(row.after)))
   const { rowCount } = await db.execute(sql`
     update public.${sql.identifier(table)} t set mac = decode(v.after, 'hex')
     from unnest(${before}::text[], ${after}::text[]) as v(before, after) where t.mac = decode(v.before, 'hex')`)
   return rowCount ?? 0
 }
 
-export const resealTokenKey = async (
-  tx: Tx,
-  { id, sealed }: { readonly id: string; readonly sealed: Uint8Array },
-): Promise<void> => {
+export const resealTokenKey = async (tx: Tx, { id, sealed }: { readonly id: string; readonly sealed: Uint8Array }) => {
   await tx.update(tokenKeys).set({ sealed }).where(eq(tokenKeys.id, id))
 }
 
 const ROWS_AT_ONCE = 500
 
 /** Ends the sessions that had begun before this call, some at a time. */
-export const endOldSessions = async (db: Db): Promise<void> => {
+export const endOldSessions = async (db: Db) => {
   const isOld = lte(sessions.createdAt, await readPresent(db))
   const some = db
     .select({ id: sessions.id })
@@ -86,18 +83,17 @@ export const endOldSessions = async (db: Db): Promise<void> => {
   while ((await endLiveSessions(db, { by: 'operator', where: inArray(sessions.id, some) })).length > 0);
 }
 
-/** Deletes the rows that are found now, by a column that names them: another that is added meanwhile would look like one that stayed. */
-const deleteFound = async (tx: Tx, column: PgColumn, where?: SQL): Promise<void> => {
+/** Deletes rows by a column that names them: a row that is added meanwhile would look like one that stayed. */
+const deleteFound = async (tx: Tx, column: PgColumn, where?: SQL) => {
   const found = await tx.select({ value: column }).from(column.table).where(where)
   const values = sql.param(found.map(({ value }) => value))
   await deleteRows(tx, column.table, { where: and(where, sql`${column} = any(${values})`) })
 }
 
-/** Operators log in to the console again. */
-export const endConsoleSessions = (tx: Tx): Promise<void> => deleteFound(tx, operatorTokens.hash)
+export const endConsoleSessions = (tx: Tx) => deleteFound(tx, operatorTokens.hash)
 
 /** Ends all sessions of users, and all logins that have begun. */
-export const endLogins = async (tx: Tx): Promise<void> => {
+export const endLogins = async (tx: Tx) => {
   await endLiveSessions(tx, { by: 'operator' })
   await deleteFound(tx, sessionChallenges.id, isNull(sessionChallenges.usedAt))
   await deleteFound(tx, nonces.nonce)
@@ -110,12 +106,11 @@ export const listLiveApiKeys = (db: Db): Promise<readonly { readonly id: string 
 export const listSomeIssuers = (db: Db): Promise<readonly Pick<typeof issuers.$inferSelect, 'projectId' | 'name'>[]> =>
   db.select({ projectId: issuers.projectId, name: issuers.name }).from(issuers).orderBy(issuers.id).limit(ROWS_AT_ONCE)
 
-/** Users of a project who have no other way to log in than a passkey, or than the session that they are in (anonymous users). */
+/** `bySession`: anonymous users, whose session is their only way. */
 type WithoutOtherWay = { readonly projectId: string; readonly byPasskey: number; readonly bySession: number }
 
-/** Of projects that have some. */
-export const countUsersWithoutOtherWay = async (db: Db): Promise<readonly WithoutOtherWay[]> => {
-  const { rows } = await db.execute<WithoutOtherWay>(sql`
+export const countUsersWithoutOtherWay = (db: Db): Promise<readonly WithoutOtherWay[]> =>
+  readRows<WithoutOtherWay>(db)`
     select u.project_id as "projectId", count(*) filter (where has.passkey)::int as "byPasskey",
       count(*) filter (where not has.passkey and has.session)::int as "bySession"
     from public.users u cross join lateral (
@@ -126,9 +121,7 @@ export const countUsersWithoutOtherWay = async (db: Db): Promise<readonly Withou
         ) as session
     ) has
     where u.email is null and u.sign_in_wallet is null and u.issuer is null and (has.passkey or has.session)
-    group by 1 order by 1`)
-  return rows
-}
+    group by 1 order by 1`
 
 export const listSomePasskeys = (db: Db) => {
   const { id, projectId, userId, rpId } = passkeys

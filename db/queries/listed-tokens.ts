@@ -1,12 +1,12 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { audit, createdTokens, listedTokens, transactions } from '../schema.ts'
+import { createdTokens, listedTokens, transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
+import { readRemoved } from './audit-rows.ts'
 
 type StoredToken = typeof listedTokens.$inferSelect
 /** What the MAC of a listed token covers. */
 export type ListedTokenFacts = Omit<StoredToken, 'importedAt' | 'mac'>
-/** A token of a list. */
 export type ListedTokenRow = Omit<ListedTokenFacts, 'listName'>
 
 /** 8 values each, of the 65,535 that one statement can have. */
@@ -16,7 +16,7 @@ const ROWS_A_STATEMENT = 2_000
 export const replaceTokenList = async (
   tx: Tx,
   input: { readonly listName: string; readonly tokens: readonly Omit<StoredToken, 'importedAt'>[] },
-): Promise<void> => {
+) => {
   const { listName, tokens } = input
   // One at a time, to avoid deadlocks.
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('listed_tokens'))`)
@@ -33,8 +33,7 @@ export const replaceTokenList = async (
   }
 }
 
-/** @returns the number of tokens that were deleted. */
-export const deleteTokenList = async (db: Queryable, listName: string): Promise<number> =>
+export const deleteTokenList = async (db: Queryable, listName: string) =>
   (await db.delete(listedTokens).where(eq(listedTokens.listName, listName))).rowCount ?? 0
 
 /** One row for each list, oldest first. */
@@ -57,24 +56,13 @@ type TokenDisplayRow = {
   readonly listed: StoredToken | null
 }
 
-/** All tokens of all lists. */
 export const allListedTokens = (db: Queryable): Promise<readonly StoredToken[]> =>
   db.select().from(listedTokens).orderBy(listedTokens.network, listedTokens.address)
 
-/** The lists that the audit says were removed last. */
-export const removedTokenLists = async (db: Queryable): Promise<ReadonlySet<string>> => {
-  const rows = await db
-    .selectDistinctOn([audit.subject], { name: audit.subject, action: audit.action })
-    .from(audit)
-    .where(inArray(audit.action, ['token_list_imported', 'token_list_removed']))
-    .orderBy(audit.subject, sql`${audit.id} desc`)
-  return new Set(rows.filter(({ action }) => action === 'token_list_removed').map(({ name }) => name))
-}
+export const removedTokenLists = (db: Queryable) =>
+  readRemoved(db, { added: 'token_list_imported', removed: 'token_list_removed' })
 
-/**
- * How those of these tokens that are listed are shown, and after them those that a project created.
- * @param input.projectId null: only listed ones
- */
+/** Listed tokens, and then those that the project created. @param input.projectId null: only listed ones. */
 export const readTokenDisplays = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[]; readonly projectId: string | null },
@@ -106,7 +94,6 @@ export const readTokenDisplays = async (
   ]
 }
 
-/** Addresses of a network's listed tokens, in alphabetical order. */
 export const listedAddresses = async (
   db: Queryable,
   input: { readonly network: Network; readonly limit: number },
@@ -120,7 +107,6 @@ export const listedAddresses = async (
   return rows.map((row) => row.address)
 }
 
-/** Records the logo that a transaction creates a token with. */
-export const insertCreatedToken = async (db: Queryable, row: typeof createdTokens.$inferInsert): Promise<void> => {
+export const insertCreatedToken = async (db: Queryable, row: typeof createdTokens.$inferInsert) => {
   await db.insert(createdTokens).values(row)
 }

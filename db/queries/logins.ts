@@ -1,38 +1,37 @@
-// Logins under way: nonces that must come back signed, once, and the MACs of mailed codes, one live code for each user and
-// purpose. Expired rows count as absent until a job deletes them.
+// Logins under way: nonces that must come back signed, once, and the MACs of mailed codes, one live code for each user
+// and purpose. Expired rows count as absent until a job deletes them.
 
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../client.ts'
 import { deleteRows, endedName, insertRow, upsertRow } from '../deciding-rows.ts'
+import { firstRow, readValue } from '../rows.ts'
 import { emailCodes, nonces, users } from '../schema.ts'
 import { NotWritten } from '../written.ts'
-import { clearExpired } from './clear-expired.ts'
+
+/** Deletes the rows of a table that are over, as the table's file in db/schema says. @returns how many. */
+export const clearExpired = async (db: Db, table: string) =>
+  (await readValue<number>(db)`select public.strongroom_clear_expired(${table}) as cleared`) ?? 0
 
 export type NonceRow = typeof nonces.$inferSelect
 export type NonceKey = Pick<NonceRow, 'projectId' | 'kind' | 'nonce'>
 
-export const insertNonce = async (db: Db | Tx, row: NonceRow): Promise<void> => {
+export const insertNonce = async (db: Db | Tx, row: NonceRow) => {
   await insertRow(db, nonces, row)
 }
 
 const isLive = ({ projectId, kind, nonce }: NonceKey) =>
   and(eq(nonces.projectId, projectId), eq(nonces.kind, kind), eq(nonces.nonce, nonce), gt(nonces.expiresAt, sql`now()`))
 
-/** Reads a nonce without using it; a prepared statement. */
-export const findNonce = async (db: Db, { projectId, kind, nonce }: NonceKey): Promise<NonceRow | null> => {
-  const [row] = await db.prepared<NonceRow>`
+export const findNonce = (db: Db, { projectId, kind, nonce }: NonceKey): Promise<NonceRow | null> =>
+  firstRow(db.prepared<NonceRow>`
     select project_id as "projectId", kind, nonce, user_id as "userId", target, created_at as "createdAt",
       expires_at as "expiresAt", mac
     from public.nonces
-    where project_id = ${projectId}::uuid and kind = ${kind} and nonce = ${nonce} and expires_at > now()`
-  return row ?? null
-}
+    where project_id = ${projectId}::uuid and kind = ${kind} and nonce = ${nonce} and expires_at > now()`)
 
 /** Uses a nonce up. @returns null if it is unknown, used or expired. */
-export const useNonce = async (tx: Tx, key: NonceKey): Promise<NonceRow | null> => {
-  const [row] = await deleteRows(tx, nonces, { where: isLive(key), final: 'once' })
-  return row ?? null
-}
+export const useNonce = (tx: Tx, key: NonceKey): Promise<NonceRow | null> =>
+  firstRow(deleteRows(tx, nonces, { where: isLive(key), final: 'once' }))
 
 type EmailCodeRow = typeof emailCodes.$inferSelect
 /** The user may not exist yet. */
@@ -47,10 +46,7 @@ const ofKey = (key: CodeKey) =>
   )
 
 /** Stores a code in place of the one before it. */
-export const putEmailCode = async (
-  tx: Tx,
-  input: CodeKey & Pick<EmailCodeRow, 'email' | 'codeMac' | 'expiresAt'>,
-): Promise<void> => {
+export const putEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, 'email' | 'codeMac' | 'expiresAt'>) => {
   const { projectId, userId, purpose, email, codeMac, expiresAt } = input
   const fresh = { email, codeMac, expiresAt, tries: 0 }
   await upsertRow(tx, emailCodes, {
@@ -60,10 +56,7 @@ export const putEmailCode = async (
   })
 }
 
-/**
- * Counts a try of a live code. Called before the codes are compared, so that guesses at the same time cannot exceed the limit.
- * @returns null if there is no live code, or if no try is left.
- */
+/** Call it before you compare codes, as guesses may be concurrent. @returns null without a live code or a try left. */
 export const takeCodeTry = async (
   db: Db,
   input: CodeKey & { readonly triesMax: number },
@@ -74,7 +67,8 @@ export const takeCodeTry = async (
     .where(and(ofKey(input), lt(emailCodes.tries, input.triesMax)))
     .returning()
   if (row === undefined) return null
-  // Each try has its own number: one that comes again is of a count that was set back. One statement, as for an unknown user.
+  // Each try has its own number: one that comes again is of a count that was set back. One statement, as for an unknown
+  // user.
   const name = endedName('email_codes', [row.codeMac, row.tries])
   if (row.tries < 1 || db.ended.has(name)) throw new NotWritten('email_codes', row)
   db.ended.add(name)
@@ -82,7 +76,7 @@ export const takeCodeTry = async (
 }
 
 /** Uses a code up. @returns false if it was used or replaced meanwhile, or has expired. */
-export const useEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, 'codeMac'>): Promise<boolean> => {
+export const useEmailCode = async (tx: Tx, input: CodeKey & Pick<EmailCodeRow, 'codeMac'>) => {
   const rows = await deleteRows(tx, emailCodes, { where: and(ofKey(input), eq(emailCodes.codeMac, input.codeMac)) })
   return rows.length === 1
 }
@@ -98,8 +92,7 @@ const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is nu
 
 const LOGINS = ['email_codes', 'nonces', 'session_challenges', 'throttles', 'sessions'] as const
 
-/** @returns the number of deleted rows. */
-export const dropExpiredLogins = async (db: Db): Promise<number> => {
+export const dropExpiredLogins = async (db: Db) => {
   let dropped = 0
   for (const table of LOGINS) dropped += await clearExpired(db, table)
   const isOld = sql`${users.createdAt} < now() - make_interval(days => ${UNREACHABLE_DAYS})`

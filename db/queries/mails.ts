@@ -7,10 +7,13 @@ import { mails } from '../schema.ts'
 
 type Mail = Pick<typeof mails.$inferSelect, 'id' | 'recipient' | 'subject'> & { readonly sealed: Uint8Array }
 
+const ifSealed = <Row extends { readonly sealed: Uint8Array | null }>({ sealed, ...row }: Row) =>
+  sealed === null ? [] : [{ ...row, sealed }]
+
 export const insertMail = async (
   tx: Tx,
   input: Mail & { readonly projectId: string; readonly lifetimeSeconds: number },
-): Promise<void> => {
+) => {
   const { lifetimeSeconds, ...values } = input
   await insertRow(tx, mails, { ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
 }
@@ -36,16 +39,15 @@ export const findWaitingMail = async (db: Queryable, id: string): Promise<Waitin
     })
     .from(mails)
     .where(and(eq(mails.id, id), sql`${mails.sentAt} is null`))
-  return row === undefined || row.sealed === null ? null : { ...row, sealed: row.sealed }
+  return (row && ifSealed(row)[0]) ?? null
 }
 
-/** Also erases the text. */
-export const markMailSent = async (db: Queryable, id: string): Promise<void> => {
+export const markMailSent = async (db: Queryable, id: string) => {
   await db.update(mails).set({ sentAt: sql`now()`, sealed: null }).where(eq(mails.id, id))
 }
 
 /** For `dev`, which shows mails in place of sending them: the text stays. */
-export const markMailShown = async (db: Queryable, id: string): Promise<void> => {
+export const markMailShown = async (db: Queryable, id: string) => {
   await db.update(mails).set({ sentAt: sql`now()` }).where(eq(mails.id, id))
 }
 
@@ -53,7 +55,7 @@ export const markMailShown = async (db: Queryable, id: string): Promise<void> =>
 export const markMailFailed = async (
   db: Queryable,
   { id, failure }: { readonly id: string; readonly failure: string },
-): Promise<void> => {
+) => {
   await db.update(mails).set({ failure, sealed: null }).where(eq(mails.id, id))
 }
 
@@ -62,8 +64,7 @@ const KEPT_AFTER_EXPIRY = sql`interval '1 hour'`
 /** How long the rest of the row is kept, for questions about a mail. */
 const KEPT_DAYS = 30
 
-/** @returns the number of deleted rows. */
-export const dropOldMails = async (db: Queryable): Promise<number> => {
+export const dropOldMails = async (db: Queryable) => {
   await db
     .update(mails)
     .set({ sealed: null, failure: sql`case when ${mails.sentAt} is null then 'expired' end` })
@@ -74,7 +75,6 @@ export const dropOldMails = async (db: Queryable): Promise<number> => {
 
 type ReadableMail = Mail & { readonly createdAt: Date }
 
-/** The mails whose text is kept, newest first. */
 export const listReadableMails = async (
   db: Queryable,
   input: { readonly limit: number },
@@ -86,17 +86,15 @@ export const listReadableMails = async (
     .where(and(isNotNull(sealed), gt(sql`${mails.expiresAt} + ${KEPT_AFTER_EXPIRY}`, sql`now()`)))
     .orderBy(desc(createdAt), desc(id))
     .limit(input.limit)
-  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+  return rows.flatMap(ifSealed)
 }
 
-/** The mails that still have a text; locks them until the transaction ends. */
 export const lockSealedMails = async (tx: Tx): Promise<readonly Mail[]> => {
   const { id, recipient, subject, sealed } = mails
   const rows = await tx.select({ id, recipient, subject, sealed }).from(mails).where(isNotNull(sealed)).for('update')
-  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+  return rows.flatMap(ifSealed)
 }
 
-/** Seals the text of a mail anew. */
-export const resealMail = async (tx: Tx, { id, sealed }: Pick<Mail, 'id' | 'sealed'>): Promise<void> => {
+export const resealMail = async (tx: Tx, { id, sealed }: Pick<Mail, 'id' | 'sealed'>) => {
   await tx.update(mails).set({ sealed }).where(eq(mails.id, id))
 }

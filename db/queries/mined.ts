@@ -2,15 +2,15 @@
 
 import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { pickColumns, readRows } from '../rows.ts'
 import { attempts, transactions } from '../schema.ts'
 import type { FailureCode, Network } from '../words.ts'
-import { unfoldAttempts } from './folded.ts'
+import { unfoldAttempts } from './attempts.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
 import type { Page } from './wallets.ts'
 
 const { id, signerAddress, nonce, minedBlockNumber, minedBlockHash } = transactions
 
-/** The attempts of unfinished transactions among a block's hashes. */
 export const attemptsAmong = async (
   db: Queryable,
   input: { readonly network: Network; readonly hashes: readonly string[] },
@@ -37,11 +37,9 @@ const minedWhere = async (db: Queryable, network: Network, where: SQL | undefine
   return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
 }
 
-/** Transactions recorded as mined above this block. */
 export const minedAbove = (db: Queryable, { network, blockNumber }: At): Promise<readonly MinedIn[]> =>
   minedWhere(db, network, gt(minedBlockNumber, blockNumber))
 
-/** Transactions recorded as mined in another block at this height. */
 export const minedBeside = (
   db: Queryable,
   { network, blockNumber, blockHash }: At & { readonly blockHash: string },
@@ -56,15 +54,11 @@ export type UnsettledRow = MinedIn &
 
 export type FinalCandidate = UnsettledRow & Pick<TransactionRow, 'status'>
 
-/** What a result is read with. */
 const SETTLED_WITH = {
   transactionId: id,
   blockHash: minedBlockHash,
   hash: transactions.shownHash,
-  kind: transactions.kind,
-  contractWallet: transactions.contractWallet,
-  signerAddress,
-  to: transactions.to,
+  ...pickColumns(transactions, 'kind', 'contractWallet', 'signerAddress', 'to'),
   // Only a contract wallet's inner calls are needed, to explain their failure.
   input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
 }
@@ -76,10 +70,13 @@ export const minedUpTo = async (db: Queryable, { network, blockNumber }: At): Pr
     .from(transactions)
     .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber)))
     .orderBy(asc(minedBlockNumber))
-  return rows.flatMap(({ blockHash, hash, ...row }) =>
-    blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }],
-  )
+  return rows.flatMap(ifMined)
 }
+
+type MaybeMined = { readonly blockHash: string | null; readonly hash: string | null }
+
+const ifMined = <Row extends MaybeMined>({ blockHash, hash, ...row }: Row) =>
+  blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }]
 
 export type Unfinished = {
   readonly immortal: number
@@ -113,7 +110,7 @@ export const lapsedBy = async (
     .limit(limit)
 }
 
-/** Transactions mined up to a block without a result yet, after the first `offset`. Not cancels: these only become final. */
+/** Transactions mined up to a block without a result yet, but no cancels: these only become final. */
 export const minedUnsettled = async (
   db: Queryable,
   input: Page & { readonly network: Network; readonly upToBlock: bigint },
@@ -138,9 +135,7 @@ export const minedUnsettled = async (
     .orderBy(asc(minedBlockNumber))
     .offset(input.offset)
     .limit(input.limit)
-  return rows.flatMap(({ blockHash, hash, ...row }) =>
-    blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }],
-  )
+  return rows.flatMap(ifMined)
 }
 
 export type FinalRow = Pick<TransactionRow, 'id' | 'projectId' | 'signerAddress' | 'nonce' | 'status' | 'errorCode'> & {
@@ -177,7 +172,7 @@ export const releaseLost = async (
   tx: Tx,
   row: WasFinal,
   failure: { readonly errorCode: FailureCode; readonly error: string },
-): Promise<boolean> => {
+) => {
   const { rowCount } = await tx
     .update(transactions)
     .set({
@@ -193,12 +188,12 @@ export const releaseLost = async (
   return rowCount === 1
 }
 
-/** Moves a transaction to another block, for the tracker to settle again. @returns false if it has changed since it was read. */
+/** The tracker settles the transaction again. @returns false if it has changed since it was read. */
 export const reopenMoved = async (
   tx: Tx,
   row: WasFinal,
   to: { readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string },
-): Promise<boolean> => {
+) => {
   await unfoldAttempts(tx, row.id)
   const { rowCount } = await tx
     .update(transactions)
@@ -219,11 +214,11 @@ export const reopenMoved = async (
 }
 
 /** Signers, as the node counted in the last minute, with fewer transactions than their final nonces require. */
-export const countedTooFew = async (
+export const countedTooFew = (
   db: Queryable,
   { network }: { readonly network: Network },
-): Promise<readonly { readonly address: string; readonly counted: number; readonly nonce: number }[]> => {
-  const { rows } = await db.execute<{ address: string; counted: number; nonce: number }>(sql`
+): Promise<readonly { readonly address: string; readonly counted: number; readonly nonce: number }[]> =>
+  readRows<{ address: string; counted: number; nonce: number }>(db)`
     select signer.address, signer.mined_count::float8 as counted, ours.nonce::float8 as nonce
     from public.signers signer
     cross join lateral (
@@ -232,6 +227,4 @@ export const countedTooFew = async (
         and nonce >= signer.mined_count and valid_until_block is null
       order by nonce limit 1
     ) ours
-    where signer.network = ${network} and signer.heard_at > now() - interval '1 minute'`)
-  return rows
-}
+    where signer.network = ${network} and signer.heard_at > now() - interval '1 minute'`

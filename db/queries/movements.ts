@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { holdings, movements, transactions, wallets } from '../schema.ts'
-import { violatedConstraint } from '../violated-constraint.ts'
+import { violatedConstraint } from '../trouble.ts'
 import type { Network } from '../words.ts'
 import { type Page, type Reach, within } from './wallets.ts'
 
@@ -11,8 +11,8 @@ export type MovementRow = typeof movements.$inferSelect
 /** About 2 MB of text in one message. */
 const ROWS_AN_INSERT = 5_000
 
-/** Inserts what does not exist yet. A plain insert comes first: `on conflict` takes a third longer and is rarely needed. */
-export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Promise<void> => {
+/** Inserts what does not exist yet. A plain insert comes first: `on conflict` takes a third longer. */
+export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]) => {
   if (rows.length === 0) return
   try {
     await tx.transaction((savepoint) => insertAll(savepoint, rows, sql``))
@@ -23,7 +23,7 @@ export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Pro
 }
 
 /** Writes the next message while PostgreSQL works on the one before. */
-const insertAll = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
+const insertAll = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL) => {
   const inserts: Promise<void>[] = []
   for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
     const insert = insertTogether(tx, rows.slice(from, from + ROWS_AN_INSERT), onConflict)
@@ -44,11 +44,11 @@ const COLUMNS = Object.entries(getTableColumns(movements)).map(([key, column]) =
 const NAMES = sql.raw(COLUMNS.map(({ name }) => name).join(', '))
 
 /**
- * One list for each column, as PostgreSQL writes an array: one parameter for each value would cost three times as much. All
- * values are names, numbers and hex digits, which need no quotes. Ordered by address, because neighbours in the largest index
- * are inserted a fifth faster one after the other.
+ * One list for each column, as PostgreSQL writes an array: one parameter for each value would cost three times as much.
+ * All values are names, numbers and hex digits, which need no quotes. Ordered by address, because neighbours in the
+ * largest index are inserted a fifth faster one after the other.
  */
-const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
+const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL) => {
   const list = (key: keyof MovementRow) =>
     `{${rows.map(({ [key]: value }) => (value instanceof Date ? value.toISOString() : (value ?? 'null'))).join()}}`
   const lists = COLUMNS.map(({ key, type }) => sql`${list(key)}::${sql.raw(type)}[]`)
@@ -63,7 +63,7 @@ const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onCon
 export const deleteMovementsAbove = async (
   tx: Tx,
   input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<number> => {
+) => {
   const { rowCount } = await tx
     .delete(movements)
     .where(and(eq(movements.network, input.network), gt(movements.blockNumber, input.blockNumber)))
@@ -71,10 +71,7 @@ export const deleteMovementsAbove = async (
 }
 
 /** Marks what was stored of an address while it was a stranger's. The indexer's cursor must be locked. */
-export const claimMovements = async (
-  tx: Tx,
-  input: { readonly network: Network; readonly address: string },
-): Promise<void> => {
+export const claimMovements = async (tx: Tx, input: { readonly network: Network; readonly address: string }) => {
   await tx
     .update(movements)
     .set({ ofWallet: true })
@@ -108,8 +105,8 @@ const olderThan = ({ blockNumber, logIndex, itemIndex, id }: ListKey) =>
     < (${blockNumber}::bigint, ${logIndex}::integer, ${itemIndex}::integer, ${id}::uuid)`
 
 /**
- * The movements of an address, newest first, which is the order of the index `movements_listed`. Earlier pages are skipped in
- * the index, and only the rows of this page are read from the table.
+ * The movements of an address, newest first, which is the order of the index `movements_listed`. Earlier pages are
+ * skipped in the index, and only the rows of this page are read from the table.
  * @param input.before only movements older than this one.
  */
 export const listMovements = async (
@@ -134,8 +131,8 @@ export const listMovements = async (
 }
 
 /**
- * The contracts of fungible tokens that an address has received, the latest first. Each contract is one step in the index
- * `movements_received`, to its last movement, so the number of movements does not matter.
+ * The contracts of fungible tokens that an address has received, the latest first. Each contract is one step in the
+ * index `movements_received`, to its last movement, so the number of movements does not matter.
  */
 export const contractsReceived = async (
   db: Queryable,
@@ -157,7 +154,6 @@ export const contractsReceived = async (
   return rows.map((row) => row.contract)
 }
 
-/** Which of these contracts are collections that were created here, by any project. */
 export const createdCollectionsAmong = async (
   db: Queryable,
   input: { readonly network: Network; readonly contracts: readonly string[] },
@@ -172,7 +168,7 @@ export const createdCollectionsAmong = async (
   return new Set(rows.flatMap((row) => row.address ?? []))
 }
 
-/** One NFT, or one id of a multi-token, that an address holds. */
+/** An NFT, or one id of a multi-token. */
 export type HoldingRow = { readonly address: string; readonly contract: string; readonly tokenId: bigint }
 
 const { network, address, contract, tokenId } = holdings
@@ -198,10 +194,7 @@ export const holdingsOfAddress = async (
     .offset(input.offset)
 }
 
-/**
- * The NFTs of a contract that are in wallets within reach, by token id and address.
- * @param input.after only those that come after this one.
- */
+/** A contract's NFTs in wallets within reach, by token id and address. @param input.after the last one of a page. */
 export const holdingsOfContract = async (
   db: Queryable,
   input: Page & Reach & { readonly network: Network; readonly contract: string; readonly after: HoldingRow | null },

@@ -2,6 +2,7 @@
 
 import { sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
+import { type AsText, readRows } from '../rows.ts'
 import type { CursorPurpose, Network, TransactionStatus } from '../words.ts'
 import { type UnchainedTail, unchainedTail } from './audit-rows.ts'
 import { type WebhookNumbers, webhookNumbers } from './webhooks.ts'
@@ -29,7 +30,6 @@ type JobNumbers = {
   readonly oldestReadySeconds: number | null
 }
 
-/** A state that is a number of rows. */
 type RowsInState = { readonly network: Network; readonly state: string; readonly rows: number }
 
 export type Numbers = {
@@ -43,46 +43,35 @@ export type Numbers = {
   readonly webhooks: WebhookNumbers
 }
 
-/**
- * Reads all that a scrape needs, in one snapshot on one connection; times are by the database's clock.
- * @param input.timeoutMs for each statement.
- */
+/** One snapshot on one connection. Times are by the database's clock. @param input.timeoutMs for each statement. */
 export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Promise<Numbers> =>
   db.transaction(
     async (tx) => {
       await tx.execute(sql`select set_config('statement_timeout', ${String(input.timeoutMs)}, true)`)
       // One after the other on the connection, and asked together.
       const [unfinished, followed, jobs, backfills, doubtful, audit, webhooks] = await Promise.all([
-        tx.execute<Unfinished>(sql`
+        readRows<Unfinished>(tx)`
           select network, status, count(*)::int as transactions,
             extract(epoch from now() - min(created_at))::float8 as "oldestSeconds"
-          from public.transactions where not final group by network, status`),
-        tx.execute<Omit<FollowedTo, 'blockNumber'> & { readonly blockNumber: string }>(sql`
+          from public.transactions where not final group by network, status`,
+        readRows<AsText<FollowedTo, 'blockNumber'>>(tx)`
           select network, purpose, block_number::text as "blockNumber",
             extract(epoch from now() - updated_at)::float8 as "quietSeconds"
-          from public.cursors`),
-        tx.execute<JobNumbers>(sql`
+          from public.cursors`,
+        readRows<JobNumbers>(tx)`
           select task, ready::int, failed::int, oldest_ready_seconds as "oldestReadySeconds"
-          from public.strongroom_job_numbers()`),
-        tx.execute<RowsInState>(sql`
+          from public.strongroom_job_numbers()`,
+        readRows<RowsInState>(tx)`
           select network, coalesce(hindrance, case when begun_at is null then 'not_begun' else 'walking' end) as state,
             count(*)::int as rows
-          from public.backfills where done_at is null group by 1, 2`),
-        tx.execute<RowsInState>(sql`
-          select network, '' as state, count(*)::int as rows from public.doubtful_contracts group by 1`),
+          from public.backfills where done_at is null group by 1, 2`,
+        readRows<RowsInState>(tx)`
+          select network, '' as state, count(*)::int as rows from public.doubtful_contracts group by 1`,
         unchainedTail(tx),
         webhookNumbers(tx),
       ])
-      const read = followed.rows.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
-      return {
-        unfinished: unfinished.rows,
-        followed: read,
-        jobs: jobs.rows,
-        backfills: backfills.rows,
-        doubtful: doubtful.rows,
-        audit,
-        webhooks,
-      }
+      const read = followed.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
+      return { unfinished, followed: read, jobs, backfills, doubtful, audit, webhooks }
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   )

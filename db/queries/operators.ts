@@ -3,6 +3,7 @@
 import { and, asc, eq, gt, inArray, lte, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows, insertUnlessThere, updateRows, upsertRow } from '../deciding-rows.ts'
+import { firstRow } from '../rows.ts'
 import { audit, operatorPasskeys, operators, operatorTokens } from '../schema.ts'
 import type { OperatorTokenKind } from '../words.ts'
 
@@ -14,14 +15,13 @@ export type OperatorFacts = Pick<OperatorRow, 'name' | 'role'>
 export type OperatorPasskeyFacts = Pick<PasskeyRow, 'operatorName' | 'credentialId' | 'publicKey' | 'backupEligible'>
 export type OperatorTokenFacts = Pick<TokenRow, 'hash' | 'kind' | 'operatorName' | 'expiresAt'>
 
-/** Makes an operator, or changes the role of one. */
-export const saveOperator = async (tx: Tx, row: OperatorFacts & Pick<OperatorRow, 'mac'>): Promise<void> => {
+export const saveOperator = async (tx: Tx, row: OperatorFacts & Pick<OperatorRow, 'mac'>) => {
   const { role, mac } = row
   await upsertRow(tx, operators, { values: row, target: [operators.name], set: { role, mac } })
 }
 
 /** Deletes an operator, and with it their passkeys and tokens. @returns false if there is none. */
-export const deleteOperator = async (tx: Tx, name: string): Promise<boolean> =>
+export const deleteOperator = async (tx: Tx, name: string) =>
   (await deleteRows(tx, operators, { where: eq(operators.name, name) })).length === 1
 
 const passkeys = sql<number>`(
@@ -32,7 +32,6 @@ const sessions = sql<number>`(
 
 export type ListedOperator = OperatorRow & { readonly passkeys: number; readonly sessions: number }
 
-/** By name. */
 export const listOperators = (db: Queryable): Promise<readonly ListedOperator[]> =>
   db
     .select({
@@ -46,8 +45,8 @@ export const listOperators = (db: Queryable): Promise<readonly ListedOperator[]>
     .from(operators)
     .orderBy(asc(operators.name))
 
-/** For tokens that end on their own. Whoever adds one removes those that have ended. */
-export const insertToken = async (tx: Tx, row: OperatorTokenFacts & Pick<TokenRow, 'mac'>): Promise<boolean> => {
+/** Also removes the tokens that have ended. */
+export const insertToken = async (tx: Tx, row: OperatorTokenFacts & Pick<TokenRow, 'mac'>) => {
   await tx.delete(operatorTokens).where(lte(operatorTokens.expiresAt, sql`now()`))
   const there = eq(operatorTokens.hash, row.hash)
   return (await insertUnlessThere(tx, operatorTokens, { values: row, there })) !== null
@@ -55,21 +54,22 @@ export const insertToken = async (tx: Tx, row: OperatorTokenFacts & Pick<TokenRo
 
 export type FoundToken = { readonly token: TokenRow; readonly operator: OperatorRow }
 
-/** A token that has not expired, with its operator. */
-export const findToken = async (
+export const findToken = (
   db: Queryable,
   { kind, hash }: { readonly kind: OperatorTokenKind; readonly hash: Uint8Array },
-): Promise<FoundToken | null> => {
-  const [row] = await db
-    .select({ token: operatorTokens, operator: operators })
-    .from(operatorTokens)
-    .innerJoin(operators, eq(operators.name, operatorTokens.operatorName))
-    .where(and(eq(operatorTokens.hash, hash), eq(operatorTokens.kind, kind), gt(operatorTokens.expiresAt, sql`now()`)))
-  return row ?? null
-}
+): Promise<FoundToken | null> =>
+  firstRow(
+    db
+      .select({ token: operatorTokens, operator: operators })
+      .from(operatorTokens)
+      .innerJoin(operators, eq(operators.name, operatorTokens.operatorName))
+      .where(
+        and(eq(operatorTokens.hash, hash), eq(operatorTokens.kind, kind), gt(operatorTokens.expiresAt, sql`now()`)),
+      ),
+  )
 
 /** @returns false if it was deleted before: a link logs in only once. */
-export const deleteToken = async (db: Db | Tx, { kind, hash }: Pick<TokenRow, 'kind' | 'hash'>): Promise<boolean> => {
+export const deleteToken = async (db: Db | Tx, { kind, hash }: Pick<TokenRow, 'kind' | 'hash'>) => {
   const where = and(eq(operatorTokens.hash, hash), eq(operatorTokens.kind, kind))
   return (await deleteRows(db, operatorTokens, { where, final: kind === 'session' ? 'ended' : 'once' })).length === 1
 }
@@ -77,7 +77,7 @@ export const deleteToken = async (db: Db | Tx, { kind, hash }: Pick<TokenRow, 'k
 export const insertOperatorPasskey = async (
   tx: Tx,
   row: OperatorPasskeyFacts & Pick<PasskeyRow, 'signCount' | 'mac'>,
-): Promise<boolean> => {
+) => {
   const there = eq(operatorPasskeys.credentialId, row.credentialId)
   return (await insertUnlessThere(tx, operatorPasskeys, { values: row, there })) !== null
 }
@@ -96,12 +96,13 @@ export const findOperatorPasskey = async (
     and details->>'credential_id' = ${Buffer.from(credentialId).toString('base64url')}`
   const wasRemoved = sql<boolean>`exists (select from public.audit where ${ofOperator} and action = 'operator_removed'
     and id > coalesce((${added}), 0))`
-  const [row] = await db
-    .select({ passkey: operatorPasskeys, operator: operators, wasRemoved })
-    .from(operatorPasskeys)
-    .innerJoin(operators, eq(operators.name, operatorPasskeys.operatorName))
-    .where(eq(operatorPasskeys.credentialId, credentialId))
-  return row ?? null
+  return firstRow(
+    db
+      .select({ passkey: operatorPasskeys, operator: operators, wasRemoved })
+      .from(operatorPasskeys)
+      .innerJoin(operators, eq(operators.name, operatorPasskeys.operatorName))
+      .where(eq(operatorPasskeys.credentialId, credentialId)),
+  )
 }
 
 export const passkeysOfOperator = (
@@ -116,7 +117,7 @@ export const passkeysOfOperator = (
 export const noteOperatorPasskeyUse = async (
   tx: Tx,
   { credentialId, signCount }: Pick<PasskeyRow, 'credentialId' | 'signCount'>,
-): Promise<void> => {
+) => {
   const where = eq(operatorPasskeys.credentialId, credentialId)
   await updateRows(tx, operatorPasskeys, { set: { signCount, lastUsedAt: sql`now()` }, where })
 }
@@ -131,7 +132,6 @@ export const allOperatorRows = async (db: Queryable) => {
   return { operators: of, passkeys: theirPasskeys, tokens }
 }
 
-/** What the audit says of operators and of their passkeys, oldest first. */
 export const operatorActs = (db: Queryable) =>
   db
     .select({

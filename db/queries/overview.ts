@@ -3,8 +3,9 @@
 import { and, asc, desc, eq, inArray, or, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from '../client.ts'
-import { instant, uint256 } from '../columns.ts'
+import { eqIfGiven, firstRow } from '../rows.ts'
 import { audit, transactions } from '../schema.ts'
+import { instant, uint256 } from '../tables.ts'
 import {
   ATTEMPT_KINDS,
   GIVE_UPS,
@@ -13,7 +14,7 @@ import {
   TRANSACTION_STATUSES,
   type TransactionStatus,
 } from '../words.ts'
-import { hasHash } from './folded.ts'
+import { hasHash } from './attempts.ts'
 
 const overview = pgSchema('strongroom_views')
 
@@ -145,7 +146,6 @@ type TransactionFilter = {
   readonly projectId?: string
   /** Canonical; a key's, or that of the contract wallet for which it sends. */
   readonly signerAddress?: string
-  /** Only those that are late. */
   readonly late?: boolean
 }
 
@@ -158,8 +158,8 @@ export const listTransactions = async (
   const statuses = late ? LIVE.filter((each) => input.statuses.includes(each)) : input.statuses
   const isLive = statuses.every((each) => LIVE.includes(each))
   const order = isLive ? asc : desc
-  // Select ids from the table first: the view computes the reason for each row that it returns. By a statement of its own: the
-  // view takes long to plan, and only for ids alone does PostgreSQL keep the plan.
+  // Select ids from the table first: the view computes the reason for each row that it returns. By a statement of its
+  // own: the view takes long to plan, and only for ids alone does PostgreSQL keep the plan.
   const listed = await db
     .select({ id: transactions.id })
     .from(transactions)
@@ -168,8 +168,8 @@ export const listTransactions = async (
         inArray(transactions.status, [...statuses]),
         // Implied by live; repeated so that the partial index is used.
         isLive ? eq(transactions.final, false) : undefined,
-        input.network === undefined ? undefined : eq(transactions.network, input.network),
-        projectId === undefined ? undefined : eq(transactions.projectId, projectId),
+        eqIfGiven(transactions.network, input.network),
+        eqIfGiven(transactions.projectId, projectId),
         signerAddress === undefined
           ? undefined
           : or(eq(transactions.signerAddress, signerAddress), eq(transactions.contractWallet, signerAddress)),
@@ -205,8 +205,7 @@ export const findTransactionOverview = async (
 ): Promise<TransactionOverview | null> => {
   const id = 'id' in key ? key.id : await transactionIdOf(db, key.hash)
   if (id === null) return null
-  const [row] = await db.select().from(transactionOverview).where(eq(transactionOverview.id, id))
-  return row ?? null
+  return firstRow(db.select().from(transactionOverview).where(eq(transactionOverview.id, id)))
 }
 
 const transactionIdOf = async (db: Queryable, hash: string): Promise<string | null> => {
@@ -219,7 +218,6 @@ const transactionIdOf = async (db: Queryable, hash: string): Promise<string | nu
   return row?.id ?? null
 }
 
-/** In the order of their numbers. */
 export const listAttempts = async (db: Queryable, transactionId: string): Promise<readonly AttemptOverview[]> =>
   db
     .select()
@@ -227,18 +225,17 @@ export const listAttempts = async (db: Queryable, transactionId: string): Promis
     .where(eq(attemptOverview.transactionId, transactionId))
     .orderBy(asc(attemptOverview.attempt))
 
-export const findSigner = async (
+export const findSigner = (
   db: Queryable,
   signer: { readonly network: Network; readonly address: string },
-): Promise<SignerOverview | null> => {
-  const [row] = await db
-    .select()
-    .from(signerOverview)
-    .where(and(eq(signerOverview.network, signer.network), eq(signerOverview.address, signer.address)))
-  return row ?? null
-}
+): Promise<SignerOverview | null> =>
+  firstRow(
+    db
+      .select()
+      .from(signerOverview)
+      .where(and(eq(signerOverview.network, signer.network), eq(signerOverview.address, signer.address))),
+  )
 
-/** The audit rows about a transaction, oldest first. */
 export const listActs = async (
   db: Queryable,
   transactionId: string,
@@ -256,8 +253,8 @@ const FAILED = ['failing', 'given_up'] as const satisfies readonly JobState[]
 
 const ofJobs = ({ task, failed, transactionId }: JobFilter) =>
   and(
-    task === undefined ? undefined : eq(jobOverview.task, task),
-    transactionId === undefined ? undefined : eq(jobOverview.transactionId, transactionId),
+    eqIfGiven(jobOverview.task, task),
+    eqIfGiven(jobOverview.transactionId, transactionId),
     failed === true ? inArray(jobOverview.state, [...FAILED]) : undefined,
   )
 
@@ -285,10 +282,8 @@ export const listJobs = async (
     .orderBy(asc(jobOverview.runAt), asc(jobOverview.id))
     .limit(input.limit)
 
-export const findJob = async (db: Queryable, id: bigint): Promise<JobOverview | null> => {
-  const [row] = await db.select().from(jobOverview).where(eq(jobOverview.id, id))
-  return row ?? null
-}
+export const findJob = (db: Queryable, id: bigint): Promise<JobOverview | null> =>
+  firstRow(db.select().from(jobOverview).where(eq(jobOverview.id, id)))
 
 /** Makes jobs due now and forgets their failures. @returns the ids of those that were not running. */
 export const retryJobs = async (tx: Tx, ids: readonly bigint[]): Promise<ReadonlySet<bigint>> => {

@@ -3,11 +3,11 @@
 import { and, asc, eq, inArray, lt, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows, insertUnlessThere, updateRows } from '../deciding-rows.ts'
+import { firstRow, pickColumns } from '../rows.ts'
 import { passkeys } from '../schema.ts'
 
 type PasskeyRow = typeof passkeys.$inferSelect
 
-/** Whose passkey it is, and what it must sign with. */
 export type PasskeyFacts = Pick<
   PasskeyRow,
   'id' | 'projectId' | 'userId' | 'credentialId' | 'publicKey' | 'rpId' | 'backupEligible'
@@ -23,17 +23,17 @@ export const listPasskeys = async (db: Queryable, user: OfUser): Promise<readonl
 
 export type ProjectPasskey = PasskeyFacts & Pick<PasskeyRow, 'mac'>
 
-/** The columns of a `ProjectPasskey`. */
-export const PROJECT_PASSKEY = {
-  id: passkeys.id,
-  projectId: passkeys.projectId,
-  userId: passkeys.userId,
-  credentialId: passkeys.credentialId,
-  publicKey: passkeys.publicKey,
-  rpId: passkeys.rpId,
-  backupEligible: passkeys.backupEligible,
-  mac: passkeys.mac,
-}
+export const PROJECT_PASSKEY = pickColumns(
+  passkeys,
+  'id',
+  'projectId',
+  'userId',
+  'credentialId',
+  'publicKey',
+  'rpId',
+  'backupEligible',
+  'mac',
+)
 
 /** Passkeys of a project's users, in the order of their owners. @param input.userIds null: of all. */
 export const passkeysOf = (
@@ -54,17 +54,15 @@ export const passkeysOf = (
 
 type ToCheck = PasskeyFacts & Pick<PasskeyRow, 'signCount' | 'mac'>
 
-/** What a login needs of a passkey; a prepared statement. */
 export const findPasskey = async (
   db: Db,
   { projectId, credentialId }: Pick<PasskeyRow, 'projectId' | 'credentialId'>,
 ): Promise<ToCheck | null> => {
   // A counter has 32 bits. As a bigint, it would come as a text.
-  const [row] = await db.prepared<ToCheck>`
+  return firstRow(db.prepared<ToCheck>`
     select id, project_id as "projectId", user_id as "userId", credential_id as "credentialId", public_key as "publicKey",
       rp_id as "rpId", backup_eligible as "backupEligible", sign_count::double precision as "signCount", mac
-    from public.passkeys where project_id = ${projectId}::uuid and credential_id = ${credentialId}`
-  return row ?? null
+    from public.passkeys where project_id = ${projectId}::uuid and credential_id = ${credentialId}`)
 }
 
 /** @returns null if a user of the project has the credential already. */
@@ -76,14 +74,8 @@ export const insertPasskey = (
   return insertUnlessThere(tx, passkeys, { values: input, there })
 }
 
-/**
- * Records a login. The counter must rise; an authenticator without a counter always reports 0.
- * @returns false if the passkey was removed, or if its counter is not lower.
- */
-export const notePasskeyUse = async (
-  tx: Tx,
-  input: Pick<PasskeyRow, 'id' | 'signCount' | 'backedUp'>,
-): Promise<boolean> => {
+/** @returns false if the passkey was removed, or its counter did not rise. Without a counter it always reports 0. */
+export const notePasskeyUse = async (tx: Tx, input: Pick<PasskeyRow, 'id' | 'signCount' | 'backedUp'>) => {
   const { id, signCount, backedUp } = input
   const rises = or(lt(passkeys.signCount, signCount), and(eq(passkeys.signCount, 0), sql`${signCount}::bigint = 0`))
   const rows = await updateRows(tx, passkeys, {
@@ -93,6 +85,6 @@ export const notePasskeyUse = async (
   return rows.length === 1
 }
 
-export const deletePasskey = async (tx: Tx, input: OfUser & Pick<PasskeyRow, 'id'>): Promise<void> => {
+export const deletePasskey = async (tx: Tx, input: OfUser & Pick<PasskeyRow, 'id'>) => {
   await deleteRows(tx, passkeys, { where: and(ofUser(input), eq(passkeys.id, input.id)), final: 'ended' })
 }

@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { insertRow, updateRows } from '../deciding-rows.ts'
+import { firstRow } from '../rows.ts'
 import { projects } from '../schema.ts'
 
 export type Project = typeof projects.$inferSelect
@@ -17,36 +18,27 @@ export const insertProject = async (
     readonly id: string
     readonly name: string
     readonly activatedAt: Date | null
-    /** False by default. */
     readonly anonymousLogin?: boolean
     readonly mac?: Uint8Array
   },
-): Promise<void> => {
+) => {
   await insertRow(db, projects, input)
 }
 
-export const findProject = async (db: Queryable, id: string): Promise<Project | null> => {
-  const [row] = await db.select().from(projects).where(eq(projects.id, id))
-  return row ?? null
-}
+export const findProject = (db: Queryable, id: string): Promise<Project | null> =>
+  firstRow(db.select().from(projects).where(eq(projects.id, id)))
 
-/** Reads a project and locks its row, so that two changes of its settings do not undo each other. */
-export const lockProject = async (db: Queryable, id: string): Promise<Project | null> => {
-  const [row] = await db.select().from(projects).where(eq(projects.id, id)).for('update')
-  return row ?? null
-}
+/** So that two changes of its settings do not undo each other. */
+export const lockProject = (db: Queryable, id: string): Promise<Project | null> =>
+  firstRow(db.select().from(projects).where(eq(projects.id, id)).for('update'))
 
-/** The project that a row belongs to. @throws Error if there is none. */
 export const projectOf = async (db: Queryable, row: { readonly projectId: string }): Promise<Project> => {
   const project = await findProject(db, row.projectId)
   if (project === null) throw new Error('A row belongs to a project that does not exist.')
   return project
 }
 
-export const markProjectActivated = async (
-  db: Db | Tx,
-  input: { readonly projectId: string; readonly at: Date },
-): Promise<void> => {
+export const markProjectActivated = async (db: Db | Tx, input: { readonly projectId: string; readonly at: Date }) => {
   const isNew = and(eq(projects.id, input.projectId), isNull(projects.activatedAt))
   await updateRows(db, projects, { set: { activatedAt: input.at }, where: isNew })
 }
@@ -54,20 +46,16 @@ export const markProjectActivated = async (
 export const listProjects = async (db: Queryable): Promise<readonly Project[]> =>
   db.select().from(projects).orderBy(projects.createdAt, projects.id)
 
-/** Whether any project allows pages of an origin. */
-export const isOriginAllowedByAny = async (db: Queryable, origin: string): Promise<boolean> => {
-  const [row] = await db
-    .select({ id: projects.id })
-    .from(projects)
-    .where(sql`${projects.allowedOrigins} @> ${sql.param([origin])}::text[]`)
-    .limit(1)
-  return row !== undefined
-}
+export const isOriginAllowedByAny = async (db: Queryable, origin: string) =>
+  (await firstRow(
+    db
+      .select({ id: projects.id })
+      .from(projects)
+      .where(sql`${projects.allowedOrigins} @> ${sql.param([origin])}::text[]`)
+      .limit(1),
+  )) !== null
 
-export const setProjectSettings = async (
-  tx: Tx,
-  { id, ...settings }: ProjectSettings & Pick<Project, 'mac'>,
-): Promise<void> => {
+export const setProjectSettings = async (tx: Tx, { id, ...settings }: ProjectSettings & Pick<Project, 'mac'>) => {
   const { allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac } = settings
   const changed = { allowedOrigins, returnAddresses, passkeyRpId, anonymousLogin, mac }
   await updateRows(tx, projects, { set: changed, where: eq(projects.id, id) })

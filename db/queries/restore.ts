@@ -1,14 +1,15 @@
-// What `cli restore` asks of the tables that are not custody's.
+// What `cli restore` reads and writes outside of custody.
 
 import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { firstRow } from '../rows.ts'
 import { attempts, lostTransactions, networks, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 import { ofSigner, type Signer } from './transactions.ts'
 import type { WalletRow } from './wallets.ts'
 
 /** @returns false if the wallet is there, or another one of its owner or with its address. */
-export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<boolean> =>
+export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets.$inferInsert) =>
   ((await db.insert(wallets).values(row).onConflictDoNothing()).rowCount ?? 0) > 0
 
 /** Why a transaction cannot be recorded: it is recorded, or its wallet is missing; null if it can. */
@@ -29,28 +30,21 @@ export const obstacleTo = async (
 const isHeld = (signer: Signer, at: number) =>
   and(ofSigner(signer), eq(transactions.nonce, at), transactions.holdsNonce)
 
-/**
- * Releases the nonce of an extrinsic that had expired when another one was signed. It is still tracked, because it may have been
- * mined before its account was removed.
- */
+/** The extrinsic had expired. It is still tracked: it may have been mined before its account was removed. */
 export const releaseBornBefore = async (
   tx: Tx,
   signer: Signer,
-  of: { readonly nonce: number; readonly block: bigint },
-): Promise<void> => {
+  input: { readonly nonce: number; readonly block: bigint },
+) => {
   await tx
     .update(transactions)
     .set({ holdsNonce: false })
-    .where(and(isHeld(signer, of.nonce), lt(transactions.validUntilBlock, of.block)))
+    .where(and(isHeld(signer, input.nonce), lt(transactions.validUntilBlock, input.block)))
 }
 
-/** Whether a transaction holds a nonce. */
-export const isNonceHeld = async (tx: Tx, signer: Signer, at: number): Promise<boolean> => {
-  const rows = await tx.select({ id: transactions.id }).from(transactions).where(isHeld(signer, at)).limit(1)
-  return rows.length > 0
-}
+export const isNonceHeld = async (tx: Tx, signer: Signer, at: number) =>
+  (await firstRow(tx.select({ id: transactions.id }).from(transactions).where(isHeld(signer, at)).limit(1))) !== null
 
-/** Those of these ids that a transaction or a wallet has. */
 export const knownIds = async (db: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const given = sql`any(${sql.param(ids)}::uuid[])`
   const { rows } = await db.execute<{ readonly id: string }>(sql`
@@ -58,15 +52,12 @@ export const knownIds = async (db: Queryable, ids: readonly string[]): Promise<R
   return new Set(rows.map(({ id }) => id))
 }
 
-/**
- * Whether a transaction that is not final lacks an attempt, and has sent none from its rung on. What was sent is not replaced: it
- * may be mined.
- */
+/** Also false if an attempt from its rung on was sent: that may be mined, so nothing replaces it. */
 export const lacksAttempt = async (
   tx: Tx,
-  of: { readonly id: string; readonly network: string; readonly hash: string; readonly firstRung: number },
-): Promise<boolean> => {
-  const { id, network, hash, firstRung } = of
+  input: { readonly id: string; readonly network: string; readonly hash: string; readonly firstRung: number },
+) => {
+  const { id, network, hash, firstRung } = input
   const isObstacle = sql`(other.network = ${network} and other.hash = ${hash})
     or (other.kind = 'rung' and other.rung >= ${firstRung} and other.broadcast_at is not null)`
   const [row] = await tx
@@ -83,7 +74,6 @@ export const lacksAttempt = async (
   return row !== undefined
 }
 
-/** Those of these hashes that a transaction of ours has. */
 export const knownHashes = async (
   db: Queryable,
   { network, hashes }: { readonly network: Network; readonly hashes: readonly string[] },
@@ -96,7 +86,6 @@ export const knownHashes = async (
   return new Set(rows.map(({ hash }) => hash))
 }
 
-/** The wallets of all projects that have one of these addresses. */
 export const walletsAmong = async (
   db: Queryable,
   { network, addresses }: { readonly network: Network; readonly addresses: readonly string[] },
@@ -108,7 +97,6 @@ export const walletsAmong = async (
     .where(and(eq(wallets.network, network), eq(wallets.address, sql`any(${sql.param(addresses)}::text[])`)))
 }
 
-/** All contract wallets of a network. */
 export const contractWalletsOf = (
   db: Queryable,
   network: Network,
@@ -118,7 +106,6 @@ export const contractWalletsOf = (
     .from(wallets)
     .where(and(eq(wallets.network, network), eq(wallets.type, 'contract')))
 
-/** The networks that have a wallet, in alphabetical order. */
 export const networksWithWallets = async (db: Queryable): Promise<readonly Network[]> => {
   const rows = await db
     .select({ network: networks.name })
@@ -132,23 +119,21 @@ type Lost = Omit<typeof lostTransactions.$inferInsert, 'releasedAt'>
 
 const ROWS_A_STATEMENT = 500
 
-/** Keeps what the chain has of a wallet and the database lacks. */
-export const keepLost = async (db: Queryable, rows: readonly Lost[]): Promise<void> => {
+export const keepLost = async (db: Queryable, rows: readonly Lost[]) => {
   for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
     const page = rows.slice(start, start + ROWS_A_STATEMENT)
     await db.insert(lostTransactions).values(page).onConflictDoNothing()
   }
 }
 
-/** The wallets with lost transactions that were not released. */
 export const walletsWithLost = async (db: Queryable): Promise<readonly string[]> => {
   const { walletId, releasedAt } = lostTransactions
   const rows = await db.selectDistinct({ walletId }).from(lostTransactions).where(isNull(releasedAt))
   return rows.map((row) => row.walletId)
 }
 
-/** From now on, for a day, equal transactions of the wallet are refused. Deletes those of earlier releases. */
-export const releaseLost = async (db: Queryable, walletId: string): Promise<void> => {
+/** Equal transactions of the wallet are then refused for a day. Deletes rows of earlier releases. */
+export const releaseLost = async (db: Queryable, walletId: string) => {
   await db.delete(lostTransactions).where(lt(lostTransactions.releasedAt, sql`now() - interval '1 day'`))
   const ofWallet = and(eq(lostTransactions.walletId, walletId), isNull(lostTransactions.releasedAt))
   await db.update(lostTransactions).set({ releasedAt: sql`now()` }).where(ofWallet)

@@ -7,59 +7,57 @@ import type { Secret } from '../words.ts'
 
 export type RetiredKeyRow = typeof retiredKeys.$inferSelect
 
-/** The names of all keys that were changed. */
 export const readRetiredKeyIds = async (db: Queryable): Promise<readonly string[]> =>
   (await db.selectDistinct({ id: retiredKeys.keyId }).from(retiredKeys)).map(({ id }) => id)
 
-/** @param of.withinSeconds null: whenever it was retired. */
+/** @param input.withinSeconds null: whenever it was retired. */
 export const listRetiredKeys = (
   db: Queryable,
-  of: { readonly secret: Secret; readonly purpose: string; readonly withinSeconds: number | null },
+  input: { readonly secret: Secret; readonly purpose: string; readonly withinSeconds: number | null },
 ): Promise<readonly RetiredKeyRow[]> =>
   db
     .select()
     .from(retiredKeys)
     .where(
       and(
-        eq(retiredKeys.secret, of.secret),
-        eq(retiredKeys.purpose, of.purpose),
-        of.withinSeconds === null
+        eq(retiredKeys.secret, input.secret),
+        eq(retiredKeys.purpose, input.purpose),
+        input.withinSeconds === null
           ? undefined
-          : gt(retiredKeys.retiredAt, sql`now() - make_interval(secs => ${of.withinSeconds})`),
+          : gt(retiredKeys.retiredAt, sql`now() - make_interval(secs => ${input.withinSeconds})`),
       ),
     )
     .orderBy(retiredKeys.lastAuditId)
 
 export const listSealedRetiredKeys = (
   db: Queryable,
-  of: { readonly secret: Secret },
+  input: { readonly secret: Secret },
 ): Promise<readonly RetiredKeyRow[]> =>
   db
     .select()
     .from(retiredKeys)
-    .where(and(eq(retiredKeys.secret, of.secret), isNotNull(retiredKeys.sealed)))
+    .where(and(eq(retiredKeys.secret, input.secret), isNotNull(retiredKeys.sealed)))
 
-/** Seals what is kept of an earlier key anew. */
 export const resealRetiredKey = async (
   tx: Tx,
   { keyId, purpose, sealed }: Pick<RetiredKeyRow, 'keyId' | 'purpose' | 'sealed'>,
-): Promise<void> => {
+) => {
   await tx
     .update(retiredKeys)
     .set({ sealed })
     .where(and(eq(retiredKeys.keyId, keyId), eq(retiredKeys.purpose, purpose)))
 }
 
-/** Of a lost key nothing that was sealed with it can be opened. */
-export const forgetRetiredKeys = async (tx: Tx, of: { readonly secret: Secret }): Promise<void> => {
-  await tx.update(retiredKeys).set({ sealed: null }).where(eq(retiredKeys.secret, of.secret))
+/** Nobody can open what a lost key has sealed. */
+export const forgetRetiredKeys = async (tx: Tx, input: { readonly secret: Secret }) => {
+  await tx.update(retiredKeys).set({ sealed: null }).where(eq(retiredKeys.secret, input.secret))
 }
 
 /** Every row of the audit that is there now may be the key's. */
 export const insertRetiredKeys = async (
   tx: Tx,
   rows: readonly Pick<RetiredKeyRow, 'keyId' | 'secret' | 'purpose' | 'sealed'>[],
-): Promise<void> => {
+) => {
   const lastAuditId = sql`(select coalesce(max(id), 0) from public.audit)`
   await tx.insert(retiredKeys).values(rows.map((row) => ({ ...row, lastAuditId })))
 }
@@ -72,6 +70,6 @@ export const lockBoundKeyId = async (tx: Tx, secret: Secret): Promise<string | n
   return row?.id ?? null
 }
 
-export const bindKey = async (tx: Tx, of: { readonly secret: Secret; readonly id: string }): Promise<void> => {
-  await tx.update(deployment).set({ [BOUND[of.secret]]: of.id })
+export const bindKey = async (tx: Tx, input: { readonly secret: Secret; readonly id: string }) => {
+  await tx.update(deployment).set({ [BOUND[input.secret]]: input.id })
 }

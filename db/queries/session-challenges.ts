@@ -3,8 +3,9 @@
 import { and, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { insertRow, updateRows } from '../deciding-rows.ts'
+import { firstRow } from '../rows.ts'
 import { sessionChallenges } from '../schema.ts'
-import { present } from './present.ts'
+import { present } from './server.ts'
 
 type FullRow = typeof sessionChallenges.$inferSelect
 
@@ -26,7 +27,6 @@ export type SessionChallengeFacts = Pick<
 >
 
 export type SessionChallengeRow = FullRow & {
-  /** By the database's clock. */
   readonly expired: boolean
   readonly now: Date
 }
@@ -39,14 +39,13 @@ const isWaiting = and(isNotNull(sessionChallenges.completedAt), isNull(sessionCh
 export const insertSessionChallenge = async (
   db: Db | Tx,
   input: Omit<SessionChallengeFacts, 'authenticatedAt'> & Pick<FullRow, 'createdAt' | 'mac'>,
-): Promise<void> => {
+) => {
   await insertRow(db, sessionChallenges, input)
 }
 
 const findOne = async (db: Queryable, where: SQL | undefined): Promise<SessionChallengeRow | null> => {
   const columns = { ...getTableColumns(sessionChallenges), expired, now: present }
-  const [row] = await db.select(columns).from(sessionChallenges).where(where)
-  return row ?? null
+  return firstRow(db.select(columns).from(sessionChallenges).where(where))
 }
 
 export const findSessionChallenge = (db: Queryable, codeHash: Uint8Array): Promise<SessionChallengeRow | null> =>
@@ -65,7 +64,7 @@ export const completeSessionChallenge = async (
   read: Pick<FullRow, 'id' | 'mac'>,
   /** `authenticatedAt`: when the user proved who they are. */
   completed: Pick<FullRow, 'userId' | 'authenticatedAt' | 'mac'>,
-): Promise<boolean> => {
+) => {
   const { userId, authenticatedAt, mac } = completed
   const rows = await updateRows(db, sessionChallenges, {
     set: { completedAt: sql`now()`, userId, authenticatedAt, mac },
@@ -74,8 +73,8 @@ export const completeSessionChallenge = async (
   return rows.length === 1
 }
 
-/** Uses a completed challenge up, and erases its MAC. @returns false if it was used, ended or has expired since it was read. */
-export const takeSessionChallenge = async (tx: Tx, read: Pick<FullRow, 'id' | 'mac'>): Promise<boolean> => {
+/** Uses a completed challenge up, and erases its MAC. @returns false if it has changed or expired. */
+export const takeSessionChallenge = async (tx: Tx, read: Pick<FullRow, 'id' | 'mac'>) => {
   const rows = await updateRows(tx, sessionChallenges, {
     set: { usedAt: sql`now()`, mac: null },
     where: and(isAsRead(read), isWaiting),
@@ -88,7 +87,7 @@ export const takeSessionChallenge = async (tx: Tx, read: Pick<FullRow, 'id' | 'm
 export const endCompletedChallenges = async (
   tx: Tx,
   input: { readonly projectId: string; readonly userId: string },
-): Promise<void> => {
+) => {
   const ofUser = and(eq(sessionChallenges.projectId, input.projectId), eq(sessionChallenges.userId, input.userId))
   await updateRows(tx, sessionChallenges, {
     set: { expiresAt: sql`now()`, mac: null },

@@ -3,10 +3,11 @@
 import { and, desc, eq, gt, inArray, isNull, ne, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { endedName, insertRow, updateRows } from '../deciding-rows.ts'
+import { eqIfGiven, firstRow } from '../rows.ts'
 import { sessions } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
 import { NotWritten, requireWritten } from '../written.ts'
-import { present } from './present.ts'
+import { present } from './server.ts'
 import type { UserFacts } from './users.ts'
 
 export type SessionRow = typeof sessions.$inferSelect
@@ -24,10 +25,8 @@ export const insertSession = (
   input: SessionFacts & Pick<SessionRow, 'way' | 'askerAddress' | 'askerDevice' | 'mac'>,
 ): Promise<SessionRow> => insertRow(tx, sessions, input)
 
-/** A session and its user, as a token names them. The row must say the same. */
 type SessionOf = Pick<SessionRow, 'id' | 'projectId' | 'userId'>
 
-/** Which of these sessions have not ended; a prepared statement. */
 export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly Checked[]> =>
   db.prepared<Checked>`
     select id, project_id as "projectId", user_id as "userId", authenticated_at as "authenticatedAt", generation,
@@ -37,10 +36,8 @@ export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<
 const isOf = ({ id, projectId, userId }: SessionOf) =>
   and(eq(sessions.id, id), eq(sessions.projectId, projectId), eq(sessions.userId, userId))
 
-/** A refresh token that was shown to us. */
 type Shown = Pick<SessionRow, 'projectId' | 'id' | 'generation'>
 
-/** What `Ended` calls a refresh token that was used. */
 export const usedToken = ({ id, generation }: Pick<SessionRow, 'id' | 'generation'>): string =>
   endedName('refresh_tokens', [id, generation])
 
@@ -83,31 +80,9 @@ export const findSessionToRefresh = async (
     from public.sessions s join public.users u on u.project_id = s.project_id and u.id = s.user_id
     where s.id = ${id}::uuid and s.project_id = ${projectId}::uuid and s.ended_at is null`
   if (found === undefined) return null
-  const {
-    email,
-    signInWallet,
-    issuer,
-    subject,
-    tokensFrom,
-    keptToken,
-    hasPasskeys,
-    userCreatedAt,
-    userMac,
-    now,
-    ...session
-  } = found
-  const facts = {
-    email,
-    signInWallet,
-    issuer,
-    subject,
-    tokensFrom,
-    keptToken,
-    hasPasskeys,
-    createdAt: userCreatedAt,
-    mac: userMac,
-  }
-  return { row: { ...session, id, projectId }, user: { ...facts, id: session.userId, projectId }, now }
+  const { userId, userCreatedAt, userMac, now } = found
+  const user = { ...found, id: userId, projectId, createdAt: userCreatedAt, mac: userMac }
+  return { row: { ...found, id, projectId }, user, now }
 }
 
 /**
@@ -121,7 +96,7 @@ export const advanceSession = async (
     readonly from: number
     readonly next: Pick<SessionRow, 'generation' | 'refreshedAt' | 'expiresAt' | 'mac'>
   },
-): Promise<boolean> => {
+) => {
   const { projectId, id, from } = input
   const { generation, refreshedAt, expiresAt, mac } = input.next
   const [row] = await db.prepared<typeof input.next>`
@@ -129,27 +104,23 @@ export const advanceSession = async (
       expires_at = ${expiresAt.toISOString()}::timestamptz, mac = ${mac}
     where id = ${id}::uuid and project_id = ${projectId}::uuid and generation = ${from} and ended_at is null
     returning generation, refreshed_at as "refreshedAt", expires_at as "expiresAt", mac`
-  const of = { projectId, id }
+  const session = { projectId, id }
   const meant = { generation, refreshedAt, expiresAt, mac }
   if (row !== undefined) requireWritten({ table: 'sessions', meant, returned: row })
   // Once more, after triggers: a used token that counts again is worth as much as the session.
-  const now = await findSessionToRefresh(db, of)
-  if (now !== null && now.row.generation <= from) throw new NotWritten('sessions', of)
+  const now = await findSessionToRefresh(db, session)
+  if (now !== null && now.row.generation <= from) throw new NotWritten('sessions', session)
   if (row === undefined || now === null) return false
   db.ended.add(usedToken({ id, generation: from }))
   return true
 }
 
-/** Ends a session whose refresh token was used before. @returns null if it had ended, or if the token is the current one. */
-export const endReusedSession = async (db: Db, shown: Shown): Promise<SessionRow | null> => {
-  const [row] = await endRows(db, 'reuse', and(isShown(shown), gt(sessions.generation, shown.generation)))
-  return row ?? null
-}
+/** Ends a session whose refresh token was used before. @returns null if it had ended, or the token is current. */
+export const endReusedSession = (db: Db, shown: Shown): Promise<SessionRow | null> =>
+  firstRow(endRows(db, 'reuse', and(isShown(shown), gt(sessions.generation, shown.generation))))
 
-export const findSession = async (db: Queryable, session: SessionOf): Promise<SessionRow | null> => {
-  const [row] = await db.select().from(sessions).where(isOf(session))
-  return row ?? null
-}
+export const findSession = (db: Queryable, session: SessionOf): Promise<SessionRow | null> =>
+  firstRow(db.select().from(sessions).where(isOf(session)))
 
 /** @returns null if it had ended before. */
 export const endSession = async (
@@ -157,14 +128,13 @@ export const endSession = async (
   input: { readonly session: SessionOf | { readonly id: string }; readonly by: SessionEnd },
 ): Promise<SessionRow | null> => {
   const { session, by } = input
-  const [row] = await endRows(tx, by, 'userId' in session ? isOf(session) : eq(sessions.id, session.id))
-  return row ?? null
+  return firstRow(endRows(tx, by, 'userId' in session ? isOf(session) : eq(sessions.id, session.id)))
 }
 
 type OfUser = { readonly projectId: string; readonly userId?: string }
 
 const ofUser = ({ projectId, userId }: OfUser) =>
-  and(eq(sessions.projectId, projectId), userId === undefined ? undefined : eq(sessions.userId, userId))
+  and(eq(sessions.projectId, projectId), eqIfGiven(sessions.userId, userId))
 
 /** The sessions of a user, or of all users of a project, newest first. A live one has neither ended nor expired. */
 export const listSessions = async (
@@ -204,13 +174,14 @@ export const holdLiveSession = async (
 ): Promise<(Checked & { readonly now: Date }) | null> => {
   const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac } = sessions
   const facts = { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac }
-  const [row] = await db
-    .select({ ...facts, now: present })
-    .from(sessions)
-    .where(and(isOf(session), isNotEnded))
-    .for('share')
-  return row ?? null
+  return firstRow(
+    db
+      .select({ ...facts, now: present })
+      .from(sessions)
+      .where(and(isOf(session), isNotEnded))
+      .for('share'),
+  )
 }
 
-export const sessionExists = async (db: Queryable, id: string): Promise<boolean> =>
+export const sessionExists = async (db: Queryable, id: string) =>
   (await db.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, id))).length === 1

@@ -22,7 +22,7 @@ const upsert = (db: Queryable, input: { readonly keys: readonly Uint8Array[]; re
     })
 }
 
-/** Counts one try. @returns the number of tries in this window, with this one, and the seconds until the window ends. */
+/** @returns the number of tries in this window, with this one, and the seconds until the window ends. */
 export const countTry = async (
   db: Queryable,
   input: { readonly key: Uint8Array; readonly windowSeconds: number },
@@ -35,11 +35,10 @@ export const countTry = async (
   return row
 }
 
-/** Counts one try for each key. */
 export const countTries = async (
   db: Queryable,
   input: { readonly keys: readonly Uint8Array[]; readonly windowSeconds: number },
-): Promise<void> => {
+) => {
   await upsert(db, input)
 }
 

@@ -19,7 +19,7 @@ export const listAllTokenKeys = async (db: Db): Promise<readonly TokenKeyRow[]> 
   db.select().from(tokenKeys).orderBy(asc(tokenKeys.createdAt))
 
 /** Only one transaction at a time may decide whether another key is needed. */
-export const lockTokenKeys = async (tx: Tx): Promise<void> => {
+export const lockTokenKeys = async (tx: Tx) => {
   await tx.execute(sql`select pg_advisory_xact_lock(hashtext('token_keys'))`)
 }
 
@@ -30,7 +30,7 @@ export const insertTokenKey = async (
     readonly signsInSeconds: number
     readonly tokenSeconds: number
   },
-): Promise<void> => {
+) => {
   const { signsInSeconds, tokenSeconds, ...values } = input
   await updateRows(tx, tokenKeys, {
     set: { publishedUntil: sql`now() + make_interval(secs => ${signsInSeconds + tokenSeconds})` },
@@ -39,11 +39,10 @@ export const insertTokenKey = async (
   await insertRow(tx, tokenKeys, { ...values, signsFrom: sql`now() + make_interval(secs => ${signsInSeconds})` })
 }
 
-/** @returns the number of deleted keys. */
-export const dropOldTokenKeys = async (db: Db | Tx): Promise<number> =>
+export const dropOldTokenKeys = async (db: Db | Tx) =>
   (await db.delete(tokenKeys).where(lte(tokenKeys.publishedUntil, sql`now()`))).rowCount ?? 0
 
 /** Deletes every key: no token that exists is valid any more. */
-export const dropAllTokenKeys = async (tx: Tx): Promise<void> => {
+export const dropAllTokenKeys = async (tx: Tx) => {
   await deleteRows(tx, tokenKeys, { where: undefined })
 }

@@ -1,9 +1,10 @@
-// Lists of a caller's transactions, newest first, in pages that go on behind a transaction. A page looks in each of its places: the
-// networks of a project, or the wallets of a user (one a network). In each it reads about as many index entries as it returns.
+// Lists of a caller's transactions, newest first, in pages that go on behind a transaction. A page looks in each of its
+// places: the networks of a project, or the wallets of a user (one a network). In each it reads about as many index
+// entries as it returns.
 //
-// All that bounds a page is written as a range of the columns by which an index is ordered: (place, created_at, id), of one place.
-// With `=` on the place the planner could go through the transactions of all projects by their time instead, to find those of a
-// place that has none.
+// All that bounds a page is written as a range of the columns by which an index is ordered: (place, created_at, id), of
+// one place. With `=` on the place the planner could go through the transactions of all projects by their time instead,
+// to find those of a place that has none.
 
 import { desc, eq, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
@@ -37,7 +38,7 @@ type Places = {
   readonly column: SQL
 }
 
-const placesOf = ({ projectId, ownedBy, network, walletId }: ListInput): Places => {
+const selectPlaces = ({ projectId, ownedBy, network, walletId }: ListInput): Places => {
   const onNetwork = (column: SQL) => (network === null ? sql`` : sql`and ${column} = ${network}`)
   if (walletId === null && ownedBy === null) {
     const rows = sql`select name as key from public.networks where true ${onNetwork(sql`name`)}`
@@ -75,7 +76,7 @@ const HAS_STATUS: Readonly<Record<TransactionStatus, SQL>> = {
 }
 
 export const listTransactionsOf = async (db: Queryable, input: ListInput): Promise<readonly TransactionRow[]> => {
-  const { rows: places, column } = placesOf(input)
+  const { rows: places, column } = selectPlaces(input)
   const newestWith = (hasStatus: SQL) => sql`
     (select listed.id, listed.created_at from public.transactions listed
     where listed.project_id = ${input.projectId} and ${upperBound(column, input)} and ${lowerBound(column, input)} ${hasStatus}

@@ -1,10 +1,10 @@
 import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
+import { firstRow, pickColumns } from '../rows.ts'
 import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, type Refusal, TRANSACTION_STATUSES } from '../words.ts'
-import { hasHash } from './folded.ts'
-import { present } from './present.ts'
-import { readRefusal } from './refusals.ts'
+import { hasHash, readRefusal } from './attempts.ts'
+import { present } from './server.ts'
 import type { Reach } from './wallets.ts'
 
 export type TransactionRow = typeof transactions.$inferSelect
@@ -22,8 +22,8 @@ export const isLive = and(inArray(transactions.status, LIVE), isUnfinished, tran
 export const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
 
-/** Locks the signer's row until the transaction ends: while a nonce is chosen, the bytes are signed and the rows inserted. */
-export const lockSigner = async (tx: Tx, signer: Signer): Promise<void> => {
+/** Locks the signer's row while a nonce is chosen, the bytes are signed and the rows are inserted. */
+export const lockSigner = async (tx: Tx, signer: Signer) => {
   const lock = () =>
     tx
       .select({ address: signers.address })
@@ -35,28 +35,22 @@ export const lockSigner = async (tx: Tx, signer: Signer): Promise<void> => {
   await lock()
 }
 
-/** Whether a network has transactions that are not final. */
-export const hasUnfinished = async (db: Queryable, network: Network): Promise<boolean> => {
-  const rows = await db
-    .select({ id: transactions.id })
-    .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished))
-    .limit(1)
-  return rows.length > 0
-}
+export const hasUnfinished = async (db: Queryable, network: Network) =>
+  (await firstRow(
+    db
+      .select({ id: transactions.id })
+      .from(transactions)
+      .where(and(eq(transactions.network, network), isUnfinished))
+      .limit(1),
+  )) !== null
 
 const { signerAddress, nonce, to, value, input: callData, gasLimit, status } = transactions
 const ageSeconds = sql<number>`extract(epoch from now() - ${transactions.createdAt})::float8`
 const INTENT = { signerAddress, nonce, to, value, input: callData, gasLimit, status, ageSeconds }
 
-export type UnminedRow = Pick<TransactionRow, Exclude<keyof typeof INTENT, 'ageSeconds'>> & {
-  readonly ageSeconds: number
-}
+export type UnminedRow = Awaited<ReturnType<typeof unminedBefore>>[number]
 
-/**
- * Live transactions in no block: all of the signer's, in any project, and those of the project's other signers that go to one
- * of these addresses or create a contract. The newest `limit`, in the order of their recording.
- */
+/** The newest `limit`: the signer's, and the project's that go to one of these addresses or create a contract. */
 export const unminedBefore = async (
   db: Queryable,
   input: {
@@ -65,7 +59,7 @@ export const unminedBefore = async (
     readonly to: readonly string[]
     readonly limit: number
   },
-): Promise<readonly UnminedRow[]> => {
+) => {
   const { signer, projectId, limit } = input
   const isRelated = or(input.to.length === 0 ? undefined : inArray(to, [...input.to]), isNull(to))
   const isNamed = or(eq(signerAddress, signer.address), and(eq(transactions.projectId, projectId), isRelated))
@@ -88,10 +82,10 @@ export type Held = {
 }
 
 /**
- * What the signer's transactions from a nonce on hold. They are not in a balance that was read when the chain had counted
- * `fromNonce`, even if a block has taken them since.
- * @param of.asOfBlock the block of that balance, where it is known: what is mined up to there belongs to a removed account
- * (`releaseReaped`), and its cost is in the balance.
+ * What the signer's transactions from a nonce on hold. They are not in a balance that was read when the chain had
+ * counted `fromNonce`, even if a block has taken them since.
+ * @param input.asOfBlock the block of that balance, where it is known: what is mined up to there belongs to a removed
+ * account (`releaseReaped`), and its cost is in the balance.
  */
 export const readHeld = async (
   db: Queryable,
@@ -115,7 +109,6 @@ export const readHeld = async (
   }
 }
 
-/** The nonces among them; a prepared statement. */
 export const readHeldNonces = async (
   db: Db,
   { network, address }: Signer,
@@ -128,42 +121,41 @@ export const readHeldNonces = async (
 }
 
 /**
- * Releases the nonces of a reaped account. A Substrate account that falls below the existential deposit is removed, and its
- * nonce starts from 0 when it comes back. So a final transaction that the chain does not count as of a block belongs to the
- * removed account; after its era nobody can send it again.
- * @param of.fromNonce the signer's count as of the block.
+ * Releases the nonces of a reaped account. A Substrate account that falls below the existential deposit is removed, and
+ * its nonce starts from 0 when it comes back. So a final transaction that the chain does not count as of a block
+ * belongs to the removed account; after its era nobody can send it again.
+ * @param input.fromNonce the signer's count as of the block.
  */
 export const releaseReaped = async (
   tx: Tx,
   signer: Signer,
-  of: { readonly fromNonce: number; readonly block: bigint },
-): Promise<void> => {
-  const hasLapsed = and(transactions.final, lt(transactions.validUntilBlock, of.block))
+  input: { readonly fromNonce: number; readonly block: bigint },
+) => {
+  const hasLapsed = and(transactions.final, lt(transactions.validUntilBlock, input.block))
   await tx
     .update(transactions)
     .set({ holdsNonce: false })
-    .where(and(ofSigner(signer), transactions.holdsNonce, gte(nonce, of.fromNonce), hasLapsed))
+    .where(and(ofSigner(signer), transactions.holdsNonce, gte(nonce, input.fromNonce), hasLapsed))
 }
 
-export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferInsert): Promise<void> => {
+export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferInsert) => {
   await tx.insert(transactions).values(row)
 }
 
 /** Inserts a transaction's attempts, by a statement with the same text for any number of them. */
 export const insertAttempts = async (
   tx: Tx,
-  of: { readonly network: Network; readonly transactionId: string },
+  input: { readonly network: Network; readonly transactionId: string },
   signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw' | 'maxFeePerGas'>[],
-): Promise<void> => {
+) => {
   await tx.execute(sql`
     insert into public.attempts (network, hash, transaction_id, kind, rung, raw, max_fee_per_gas)
-    select ${of.network}, attempt.hash, ${of.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw,
+    select ${input.network}, attempt.hash, ${input.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw,
       attempt."maxFeePerGas"
-    from json_to_recordset(${textOf(signed)}::text::json) as attempt(
+    from json_to_recordset(${encodeRows(signed)}::text::json) as attempt(
       hash text, kind text, rung smallint, raw text, "maxFeePerGas" numeric)`)
 }
 
-/** Whether a transaction is of a wallet within reach. */
 export const isWithinReach = ({ projectId, ownedBy }: Reach) =>
   and(
     eq(transactions.projectId, projectId),
@@ -172,34 +164,30 @@ export const isWithinReach = ({ projectId, ownedBy }: Reach) =>
       : sql`exists (select from public.wallets w where w.id = ${transactions.walletId} and w.owner_id = ${ownedBy})`,
   )
 
-/** By our id. */
-export const findTransaction = async (
+export const findTransaction = (
   db: Queryable,
   input: Reach & { readonly id: string },
-): Promise<TransactionRow | null> => {
-  const [row] = await db
-    .select()
-    .from(transactions)
-    .where(and(eq(transactions.id, input.id), isWithinReach(input)))
-  return row ?? null
-}
+): Promise<TransactionRow | null> =>
+  firstRow(
+    db
+      .select()
+      .from(transactions)
+      .where(and(eq(transactions.id, input.id), isWithinReach(input))),
+  )
 
-/**
- * The transaction within reach that one of its attempts' hashes belongs to. The newest, if the same bytes were signed again after a
- * reorganisation had freed their nonce.
- */
-export const findTransactionByHash = async (
+/** The newest, if the same bytes were signed again after a reorganisation had freed their nonce. */
+export const findTransactionByHash = (
   db: Queryable,
   input: Reach & { readonly network: Network; readonly hash: string },
-): Promise<TransactionRow | null> => {
-  const [row] = await db
-    .select()
-    .from(transactions)
-    .where(and(hasHash(input), eq(transactions.network, input.network), isWithinReach(input)))
-    .orderBy(desc(transactions.createdAt))
-    .limit(1)
-  return row ?? null
-}
+): Promise<TransactionRow | null> =>
+  firstRow(
+    db
+      .select()
+      .from(transactions)
+      .where(and(hasHash(input), eq(transactions.network, input.network), isWithinReach(input)))
+      .orderBy(desc(transactions.createdAt))
+      .limit(1),
+  )
 
 export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }
 
@@ -212,17 +200,17 @@ const IN_THEIR_ORDER = [
 /** The cancel comes after the rungs. */
 export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} when 'rung' then ${attempts.rung} end = ${transactions.chosen}`
 
-const attemptsOf = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
+const readAttempts = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
   db
     .select()
     .from(attempts)
     .where(eq(attempts.transactionId, transactionId))
     .orderBy(...IN_THEIR_ORDER)
 
-/** For the worker: a transaction of any project with its attempts, lowest rung first. */
+/** A transaction of any project with its attempts, lowest rung first. */
 export const transactionWithAttempts = async (db: Queryable, id: string): Promise<WithAttempts | null> => {
   const [transaction] = await db.select().from(transactions).where(eq(transactions.id, id))
-  return transaction === undefined ? null : { transaction, attempts: await attemptsOf(db, id) }
+  return transaction === undefined ? null : { transaction, attempts: await readAttempts(db, id) }
 }
 
 /** The same, locked until the database transaction ends. `at` is the database's time. */
@@ -233,12 +221,11 @@ export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts
       .from(transactions)
       .where(eq(transactions.id, id))
       .for('update'),
-    attemptsOf(tx, id),
+    readAttempts(tx, id),
   ])
   return row === undefined ? null : { ...row, attempts: itsAttempts }
 }
 
-/** A locked transaction with its attempts' hashes in order. */
 export type Locked = {
   readonly transaction: TransactionRow
   readonly hashes: readonly string[]
@@ -258,13 +245,7 @@ export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<
       .orderBy(asc(transactions.id))
       .for('update'),
     tx
-      .select({
-        transactionId: attempts.transactionId,
-        hash: attempts.hash,
-        kind: attempts.kind,
-        broadcastAt: attempts.broadcastAt,
-        lastError: attempts.lastError,
-      })
+      .select(pickColumns(attempts, 'transactionId', 'hash', 'kind', 'broadcastAt', 'lastError'))
       .from(attempts)
       .where(eq(attempts.transactionId, wanted))
       .orderBy(...IN_THEIR_ORDER),
@@ -285,27 +266,26 @@ const refusalOfAll = (its: readonly Pick<AttemptRow, 'kind' | 'broadcastAt' | 'l
   return readRefusal(rungs.findLast(({ lastError }) => lastError !== null)?.lastError ?? null)
 }
 
-const textOf = (rows: readonly object[]): string =>
+const encodeRows = (rows: readonly object[]): string =>
   JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
 
 const SAVED = OUTCOME_COLUMNS.filter((key) => key !== 'updatedAt').map((key) => ({ key, column: transactions[key] }))
 const ASSIGNMENTS = sql.raw(SAVED.map(({ key, column }) => `${column.name} = row."${key}"`).join(', '))
 const RECORD = sql.raw(SAVED.map(({ key, column }) => `"${key}" ${column.getSQLType()}`).join(', '))
 
-/** Stores the outcome columns. The ids are repeated as a list: for a record set alone the planner would choose a scan. */
-export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]): Promise<void> => {
+/** Stores the outcome columns. The ids are also a list: for a record set alone the planner would choose a scan. */
+export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]) => {
   if (rows.length === 0) return
   await tx.execute(sql`
     update public.transactions saved set ${ASSIGNMENTS}, updated_at = now()
-    from json_to_recordset(${textOf(rows)}::text::json) as row(id uuid, ${RECORD})
+    from json_to_recordset(${encodeRows(rows)}::text::json) as row(id uuid, ${RECORD})
     where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
 }
 
-/** Records that a node has accepted these attempts. */
 export const markAttemptsAccepted = async (
   tx: Tx,
   accepted: readonly { readonly network: Network; readonly hash: string }[],
-): Promise<void> => {
+) => {
   if (accepted.length === 0) return
   // No hash is on two networks, as the chain's id is in it.
   const networks = sql.param([...new Set(accepted.map(({ network }) => network))])
@@ -316,11 +296,10 @@ export const markAttemptsAccepted = async (
     .where(sql`${attempts.network} = any(${networks}::text[]) and ${attempts.hash} = any(${hashes}::text[])`)
 }
 
-/** Records a node's refusal of an attempt. */
 export const noteAttemptError = async (
   db: Queryable,
   input: { readonly network: Network; readonly hash: string; readonly error: string },
-): Promise<void> => {
+) => {
   await db
     .update(attempts)
     .set({ lastError: input.error })
@@ -328,7 +307,7 @@ export const noteAttemptError = async (
 }
 
 /** Erases signed bytes, because anybody who has them could send them. The hashes stay. */
-export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]): Promise<void> => {
+export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]) => {
   if (transactionIds.length === 0) return
   await tx
     .update(attempts)
@@ -360,7 +339,7 @@ export const longQuiet = async (
 }
 
 /** Puts transactions at the end of the reconciler's queue. */
-export const touchTransactions = async (db: Queryable, ids: readonly string[]): Promise<void> => {
+export const touchTransactions = async (db: Queryable, ids: readonly string[]) => {
   await db
     .update(transactions)
     .set({ updatedAt: sql`now()` })

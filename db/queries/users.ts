@@ -1,12 +1,14 @@
-import { and, desc, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
-import { insertUnlessThere, updateRows } from '../deciding-rows.ts'
-import { users } from '../schema.ts'
-import { present } from './present.ts'
+// End users, and changes of what opens their wallets.
+
+import { and, desc, eq, getTableColumns, isNull, lt, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { deleteRows, insertRow, insertUnlessThere, updateRows } from '../deciding-rows.ts'
+import { firstRow } from '../rows.ts'
+import { secretChanges, users } from '../schema.ts'
+import { present } from './server.ts'
 
 export type UserRow = typeof users.$inferSelect
 
-/** Who a user is, by their proofs. */
 export type UserIdentity = Pick<
   UserRow,
   'id' | 'projectId' | 'email' | 'signInWallet' | 'issuer' | 'subject' | 'tokensFrom' | 'keptToken'
@@ -14,28 +16,15 @@ export type UserIdentity = Pick<
 
 type OfUser = { readonly projectId: string; readonly userId: string }
 
-/**
- * Only one transaction at a time changes how a user can log in, or ends their sessions. Lock the user before any row of a
- * session, to avoid deadlocks.
- */
-export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<UserRow | null> => {
-  const [row] = await tx
-    .select()
-    .from(users)
-    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
-    .for('no key update')
-  return row ?? null
-}
+const isUser = ({ projectId, userId }: OfUser) => and(eq(users.projectId, projectId), eq(users.id, userId))
 
-/** Reads a user, whose way to log in then does not change, and whose sessions are not ended, before the transaction ends. */
-export const holdUser = async (db: Queryable, { projectId, userId }: OfUser): Promise<UserRow | null> => {
-  const [row] = await db
-    .select()
-    .from(users)
-    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
-    .for('share')
-  return row ?? null
-}
+/** Locks how a user can log in. To avoid deadlocks, lock the user before any row of a session. */
+export const lockUser = (tx: Tx, user: OfUser): Promise<UserRow | null> =>
+  firstRow(tx.select().from(users).where(isUser(user)).for('no key update'))
+
+/** Until the transaction ends, nobody changes how the user logs in, or ends their sessions. */
+export const holdUser = (db: Queryable, user: OfUser): Promise<UserRow | null> =>
+  firstRow(db.select().from(users).where(isUser(user)).for('share'))
 
 /** What an access token says about a user. */
 export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
@@ -45,21 +34,21 @@ const hasPasskeys = sql<boolean>`exists (
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }
 
-const whereOf = (key: UserKey) => {
+const matchesKey = (key: UserKey) => {
   if ('id' in key) return eq(users.id, key.id)
   return 'email' in key ? eq(users.email, key.email) : eq(users.signInWallet, key.signInWallet)
 }
 
-export const findUser = async (
+export const findUser = (
   db: Queryable,
   input: { readonly projectId: string; readonly by: UserKey },
-): Promise<UserRow | null> => {
-  const [row] = await db
-    .select()
-    .from(users)
-    .where(and(eq(users.projectId, input.projectId), whereOf(input.by)))
-  return row ?? null
-}
+): Promise<UserRow | null> =>
+  firstRow(
+    db
+      .select()
+      .from(users)
+      .where(and(eq(users.projectId, input.projectId), matchesKey(input.by))),
+  )
 
 /** The user of a session, and the present time by the database's clock. @throws Error if there is none. */
 export const readUserFacts = async (
@@ -75,13 +64,13 @@ export const readUserFacts = async (
 }
 
 /** Makes a user after their first proof, unless they exist. @returns the id of the new or the existing user. */
-export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'mac'>): Promise<string> => {
+export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'mac'>) => {
   const { projectId, email, signInWallet } = input
   const by = email !== null ? { email } : signInWallet !== null ? { signInWallet } : null
   // Most logins are of a user who exists.
   const known = by && (await findUser(tx, { projectId, by }))
   if (known) return known.id
-  const there = by === null ? sql`false` : and(eq(users.projectId, projectId), whereOf(by))
+  const there = by === null ? sql`false` : and(eq(users.projectId, projectId), matchesKey(by))
   const made = await insertUnlessThere(tx, users, { values: input, there })
   // Another login made the user meanwhile.
   const user = made ?? (by && (await findUser(tx, { projectId, by })))
@@ -93,7 +82,7 @@ export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'ma
 export const setUserEmail = async (
   tx: Tx,
   input: Pick<UserRow, 'projectId' | 'id' | 'mac'> & { readonly email: string },
-): Promise<boolean> => {
+) => {
   const rows = await updateRows(tx, users, {
     set: { email: input.email, mac: input.mac },
     where: and(
@@ -110,27 +99,23 @@ export const setUserEmail = async (
 export const setTokensFrom = async (
   tx: Tx,
   { projectId, id, tokensFrom, keptToken, mac }: Pick<UserRow, 'projectId' | 'id' | 'tokensFrom' | 'keptToken' | 'mac'>,
-): Promise<void> => {
+) => {
   const where = and(eq(users.projectId, projectId), eq(users.id, id))
   await updateRows(tx, users, { set: { tokensFrom, keptToken, mac }, where })
 }
 
 /**
- * What the project calls the user's issuer now; null if it has none of this URL. In a list of columns Drizzle writes a column without
- * its table, and that would be the issuer's column.
+ * What the project calls the user's issuer now; null if it has none of this URL. In a list of columns Drizzle writes a
+ * column without its table, and that would be the issuer's column.
  */
 export const issuerName = sql<string | null>`(select string_agg(i.name, ', ' order by i.name) from public.issuers i
   where i.project_id = users.project_id and i.issuer = users.issuer)`
 
-export const findIssuerName = async (db: Queryable, { projectId, userId }: OfUser): Promise<string | null> => {
-  const [row] = await db
-    .select({ issuerName })
-    .from(users)
-    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
+export const findIssuerName = async (db: Queryable, user: OfUser): Promise<string | null> => {
+  const [row] = await db.select({ issuerName }).from(users).where(isUser(user))
   return row?.issuerName ?? null
 }
 
-/** Newest first. */
 export const listUsers = async (
   db: Queryable,
   input: { readonly projectId: string; readonly limit: number },
@@ -141,3 +126,31 @@ export const listUsers = async (
     .where(eq(users.projectId, input.projectId))
     .orderBy(desc(users.createdAt), desc(users.id))
     .limit(input.limit)
+
+/** The user was not told yet that what opens their wallets was changed. */
+type SecretChange = typeof secretChanges.$inferSelect
+
+export const insertSecretChange = async (
+  db: Db,
+  { projectId, userId, secret, actor }: Pick<SecretChange, 'projectId' | 'userId' | 'secret' | 'actor'>,
+) => {
+  const row = { projectId, userId, secret, actor }
+  return (await insertRow(db, secretChanges, row)).id
+}
+
+export const deleteSecretChange = async (db: Db | Tx, id: string) => {
+  await deleteRows(db, secretChanges, { where: eq(secretChanges.id, id) })
+}
+
+/** Some that were not ended in time, locked; another process skips them. */
+export const lockLeftSecretChanges = (
+  tx: Tx,
+  { ageSeconds, limit }: { readonly ageSeconds: number; readonly limit: number },
+): Promise<readonly SecretChange[]> =>
+  tx
+    .select()
+    .from(secretChanges)
+    .where(lt(secretChanges.createdAt, sql`now() - make_interval(secs => ${ageSeconds})`))
+    .orderBy(secretChanges.createdAt)
+    .limit(limit)
+    .for('update', { skipLocked: true })

@@ -1,5 +1,6 @@
 import { and, asc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
+import { eqIfGiven, firstRow } from '../rows.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
@@ -19,7 +20,7 @@ export const insertWallet = async (db: Queryable, row: typeof wallets.$inferInse
   return inserted
 }
 
-/** What a caller can see: all wallets of a project, or only those of one owner. Everything else does not exist for them. */
+/** What a caller can see: all wallets of a project, or only those of one owner. */
 export type Reach = {
   readonly projectId: string
   /** null: all owners. */
@@ -28,54 +29,44 @@ export type Reach = {
 
 export type Page = { readonly limit: number; readonly offset: number }
 
-/** Whether a wallet is within reach. */
 export const within = (reach: Reach) =>
-  and(eq(wallets.projectId, reach.projectId), reach.ownedBy === null ? undefined : eq(wallets.ownerId, reach.ownedBy))
+  and(eq(wallets.projectId, reach.projectId), eqIfGiven(wallets.ownerId, reach.ownedBy))
 
 type WalletKey = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
-const whereOf = (key: WalletKey) => {
+const matchesKey = (key: WalletKey) => {
   if ('id' in key) return eq(wallets.id, key.id)
   return 'address' in key ? eq(wallets.address, key.address) : eq(wallets.ownerId, key.ownerId)
 }
 
-/** A wallet within reach, by one of its keys on a network. */
-export const findWallet = async (
+export const findWallet = (
   db: Queryable,
   input: Reach & { readonly network: Network; readonly by: WalletKey },
-): Promise<StoredWallet | null> => {
-  const [row] = await db
-    .select()
-    .from(wallets)
-    .where(and(within(input), eq(wallets.network, input.network), whereOf(input.by)))
-  return row ?? null
-}
+): Promise<StoredWallet | null> =>
+  firstRow(
+    db
+      .select()
+      .from(wallets)
+      .where(and(within(input), eq(wallets.network, input.network), matchesKey(input.by))),
+  )
 
-/** A wallet of any project. */
-export const findWalletById = async (db: Queryable, id: string): Promise<StoredWallet | null> => {
-  const [row] = await findWalletsById(db, [id])
-  return row ?? null
-}
+export const findWalletById = (db: Queryable, id: string): Promise<StoredWallet | null> =>
+  firstRow(findWalletsById(db, [id]))
 
-/** Wallets of any project. */
 export const findWalletsById = (db: Queryable, ids: readonly string[]): Promise<readonly StoredWallet[]> =>
   db
     .select()
     .from(wallets)
     .where(inArray(wallets.id, [...ids]))
 
-/** Whether an owner has a wallet in the project. */
-export const hasOwner = async (
-  db: Queryable,
-  { projectId, ownerId }: Pick<WalletRow, 'projectId' | 'ownerId'>,
-): Promise<boolean> => {
-  const [row] = await db
-    .select({ id: wallets.id })
-    .from(wallets)
-    .where(within({ projectId, ownedBy: ownerId }))
-    .limit(1)
-  return row !== undefined
-}
+export const hasOwner = async (db: Queryable, { projectId, ownerId }: Pick<WalletRow, 'projectId' | 'ownerId'>) =>
+  (await firstRow(
+    db
+      .select({ id: wallets.id })
+      .from(wallets)
+      .where(within({ projectId, ownedBy: ownerId }))
+      .limit(1),
+  )) !== null
 
 const OLDEST_FIRST = [asc(wallets.createdAt), asc(wallets.id)]
 
@@ -129,10 +120,7 @@ const afterWallet = (id: string | null) =>
     ? undefined
     : sql`(${wallets.createdAt}, ${wallets.id}) > ((select created_at from ${wallets} where id = ${id}), ${id}::uuid)`
 
-/**
- * Oldest first: the order of the index `wallets_listed`. What lies before the page is passed in that index alone.
- * @param input.after counts from behind this wallet; null: from the beginning.
- */
+/** In the order of the index `wallets_listed`. @param input.after where the page begins; null: at the first. */
 export const listWallets = async (
   db: Queryable,
   input: Reach & {
@@ -213,7 +201,7 @@ export const watchedAddresses = async (
   return new Set(rows.map((row) => row.address))
 }
 
-/** Up to `limit` addresses of wallets in alphabetical order, beginning at `from`; after the last comes the first again. */
+/** Up to `limit` addresses in alphabetical order, beginning at `from`; after the last comes the first again. */
 export const watchedAddressesFrom = async (
   db: Queryable,
   input: { readonly network: Network; readonly from: string; readonly limit: number },

@@ -1,30 +1,30 @@
-// Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order of the events.
-// Of each lane only the first one that waits has a time (`next_at`), so that what is due is found without a look at the others, however
-// many wait. Of an endpoint without an order each one that waits has a time. Whatever inserts or ends deliveries, or changes the order,
-// keeps it so, with the endpoint locked.
+// Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order
+// of the events. Of each lane only the first one that waits has a time (`next_at`), so that what is due is found
+// without a look at the others, however many wait. Of an endpoint without an order each one that waits has a time.
+// Whatever inserts or ends deliveries, or changes the order, keeps it so, with the endpoint locked.
 //
-// Where statements travel in one message, each is sent when it is executed, at once: Drizzle sends one that is only awaited a moment later,
-// behind others.
+// Where statements travel in one message, each is sent when it is executed, at once: Drizzle sends one that is only
+// awaited a moment later, behind others.
 
 import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { firstRow, readValue } from '../rows.ts'
 import { events, webhookDeliveries, webhookEndpoints } from '../schema.ts'
 import type { DeliveryState } from '../words.ts'
 import type { EventRow } from './events.ts'
 
 export type DeliveryRow = typeof webhookDeliveries.$inferSelect
 
+const isWaiting = (endpointId: string) =>
+  and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.state, 'waiting'))
+
 const EVENTS_AT_ONCE = 500
 
-/** What an event is of: a wallet, by its network and address, or nothing. Events of one lane are sent one after the other. */
+/** The event's wallet, by its network and address, if it has one. Events of one lane are sent one after the other. */
 const LANE = sql`case when v.data ? 'network' then (v.data->>'network') || ' '
   || coalesce(v.data->>'wallet_address', v.data->>'address', '') else '' end`
 
-/**
- * Makes deliveries of the numbered events since the endpoint's cursor. The endpoint must be locked.
- * @param input.waitingMax where so many wait already, further events wait in the table of events.
- * @returns `hasMore`: there may be more events. `isFull`: so many wait already, and none was made.
- */
+/** The endpoint must be locked. @returns `isFull`: so many wait that none was made. `hasMore`: there may be more. */
 export const takeUpEvents = async (
   tx: Tx,
   { endpointId, waitingMax }: { readonly endpointId: string; readonly waitingMax: number },
@@ -56,25 +56,19 @@ export const takeUpEvents = async (
 }
 
 /** Gives the first one that waits in each of some lanes a time, after the ones before it have ended. */
-const beginNext = async (
-  tx: Tx,
-  of: { readonly endpointId: string; readonly lanes: readonly string[] },
-): Promise<void> => {
+const beginNext = async (tx: Tx, input: { readonly endpointId: string; readonly lanes: readonly string[] }) => {
   const beginning = tx.execute(sql`
     update public.webhook_deliveries d set next_at = now()
-    from unnest(${sql.param(of.lanes)}::text[]) ended(lane) cross join lateral (
+    from unnest(${sql.param(input.lanes)}::text[]) ended(lane) cross join lateral (
       select id from public.webhook_deliveries
-      where endpoint_id = ${of.endpointId} and lane = ended.lane and state = 'waiting' order by number, id limit 1
+      where endpoint_id = ${input.endpointId} and lane = ended.lane and state = 'waiting' order by number, id limit 1
     ) first
     where d.id = first.id and d.next_at is null`)
   await beginning.execute()
 }
 
-/**
- * Gives the first one of each lane a time, and the others none, after earlier ones were made to wait again or the order was changed.
- * Without an order each one gets a time.
- */
-export const arrange = async (tx: Tx, endpointId: string): Promise<void> => {
+/** Gives only the first delivery of each lane a time again. Without an order each delivery gets one. */
+export const arrange = async (tx: Tx, endpointId: string) => {
   await tx.execute(sql`
     with ordered as (
       select id, next_at, row_number() over (partition by lane order by number, id) = 1
@@ -85,11 +79,9 @@ export const arrange = async (tx: Tx, endpointId: string): Promise<void> => {
     from ordered where d.id = ordered.id and is_free = (ordered.next_at is null)`)
 }
 
-/** Whether its receiver asked for no request now. */
 const isPaused = (endpointId: string) => sql`
   (select coalesce(paused_until > now(), false) from public.webhook_endpoints where id = ${endpointId})`
 
-/** How many of an endpoint's deliveries workers are sending. */
 const leased = (endpointId: string) => sql`
   select count(*) from public.webhook_deliveries
   where endpoint_id = ${endpointId} and state = 'waiting' and leased_until is not null and leased_until > now()`
@@ -98,9 +90,11 @@ const leased = (endpointId: string) => sql`
 export type LeasedRow = { readonly delivery: DeliveryRow; readonly event: EventRow | null }
 
 /**
- * Takes deliveries that are due and that nobody is sending: tests first, and then those that are due longest. The endpoint must be locked.
- * Its two statements travel in one message, also with others that the caller sends together with them.
- * @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at most.
+ * Takes deliveries that are due and that nobody is sending: tests first, and then those that are due longest. The
+ * endpoint must be locked. Its two statements travel in one message, also with others that the caller sends together
+ * with them.
+ * @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at
+ * most.
  */
 export const leaseDeliveries = async (
   tx: Tx,
@@ -131,12 +125,12 @@ export const leaseDeliveries = async (
     set leased_until = ${until}, first_tried_at = coalesce(first_tried_at, now())
     from chosen where d.id = chosen.id`)
     .execute()
-  const { endpointId: endpoint, state, leasedUntil, projectId, number } = webhookDeliveries
+  const { leasedUntil, projectId, number } = webhookDeliveries
   const reading = tx
     .select({ delivery: webhookDeliveries, event: events })
     .from(webhookDeliveries)
     .leftJoin(events, and(eq(events.projectId, projectId), eq(events.number, number)))
-    .where(and(eq(endpoint, endpointId), eq(state, 'waiting'), sql`${leasedUntil} = ${until}`))
+    .where(and(isWaiting(endpointId), sql`${leasedUntil} = ${until}`))
     .execute()
   const [, rows] = await Promise.all([leasing, reading])
   return rows.map(({ delivery, event }) => ({
@@ -145,18 +139,16 @@ export const leaseDeliveries = async (
   }))
 }
 
-/** @returns null if it is no longer kept. */
-export const findDelivery = async (tx: Tx, id: string): Promise<DeliveryRow | null> => {
-  const [row] = await tx.select().from(webhookDeliveries).where(eq(webhookDeliveries.id, id))
-  return row ?? null
-}
+export const findDelivery = (tx: Tx, id: string): Promise<DeliveryRow | null> =>
+  firstRow(tx.select().from(webhookDeliveries).where(eq(webhookDeliveries.id, id)))
 
 /**
- * Seconds until more of an endpoint is due than now; null if that does not happen. What is due now and was not taken is of a disabled
- * endpoint, or waits for one of the requests that may be sent at the same time: a reminder could not take it either.
+ * Seconds until more of an endpoint is due than now; null if that does not happen. What is due now and was not taken is
+ * of a disabled endpoint, or waits for one of the requests that may be sent at the same time: a reminder could not take
+ * it either.
  */
-export const secondsUntilDue = async (db: Queryable, endpointId: string): Promise<number | null> => {
-  const { rows } = await db.execute<{ seconds: number | null }>(sql`
+export const secondsUntilDue = (db: Queryable, endpointId: string): Promise<number | null> =>
+  readValue<number>(db)`
     with pause as (
       select paused_until as until from public.webhook_endpoints where id = ${endpointId} and paused_until > now()
     )
@@ -168,9 +160,7 @@ export const secondsUntilDue = async (db: Queryable, endpointId: string): Promis
     ), (
       select min(leased_until) from public.webhook_deliveries
       where endpoint_id = ${endpointId} and state = 'waiting' and leased_until is not null and leased_until > now()
-    )) - now())::float as seconds`)
-  return rows[0]?.seconds ?? null
-}
+    )) - now())::float as seconds`
 
 /** What a receiver answered, if it did. */
 type Answer = Pick<DeliveryRow, 'status' | 'failure' | 'excerpt'>
@@ -178,14 +168,11 @@ type Of = Pick<DeliveryRow, 'id' | 'endpointId' | 'lane'>
 
 const SUCCESS_NOTED_EVERY = sql`interval '10 seconds'`
 
-/**
- * Records that deliveries of one endpoint, which must be locked, were taken. Nobody else may have recorded an outcome meanwhile.
- * Its statements travel in one message, also with others that the caller sends after them.
- */
+/** The endpoint must be locked. The statements travel in one message, also with later ones of the caller. */
 export const markDelivered = async (
   tx: Tx,
   { endpointId, rows }: { readonly endpointId: string; readonly rows: readonly (Of & Answer)[] },
-): Promise<void> => {
+) => {
   if (rows.length === 0) return
   await Promise.all([
     ...rows.map(({ id, status, failure, excerpt }) =>
@@ -218,21 +205,17 @@ export const markDelivered = async (
 }
 
 /** After an outage the first one of each lane is due at once. */
-export const makeDue = async (tx: Tx, endpointId: string): Promise<void> => {
-  const { endpointId: endpoint, state, nextAt } = webhookDeliveries
+export const makeDue = async (tx: Tx, endpointId: string) => {
   await tx
     .update(webhookDeliveries)
     .set({ nextAt: sql`now()` })
-    .where(and(eq(endpoint, endpointId), eq(state, 'waiting'), isNotNull(nextAt)))
+    .where(and(isWaiting(endpointId), isNotNull(webhookDeliveries.nextAt)))
 }
 
 /** What waits begins anew: as if it had not been tried. */
-export const beginAnew = async (tx: Tx, endpointId: string): Promise<void> => {
+export const beginAnew = async (tx: Tx, endpointId: string) => {
   await makeDue(tx, endpointId)
-  await tx
-    .update(webhookDeliveries)
-    .set({ firstTriedAt: null, attempts: 0 })
-    .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.state, 'waiting')))
+  await tx.update(webhookDeliveries).set({ firstTriedAt: null, attempts: 0 }).where(isWaiting(endpointId))
 }
 
 /**
@@ -242,7 +225,7 @@ export const beginAnew = async (tx: Tx, endpointId: string): Promise<void> => {
 export const markFailed = async (
   tx: Tx,
   row: Of & Answer & { readonly pauseSeconds: number | null; readonly endpointPauseSeconds: number },
-): Promise<void> => {
+) => {
   const { id, endpointId, lane, status, failure, excerpt, pauseSeconds, endpointPauseSeconds } = row
   const next =
     pauseSeconds === null
@@ -268,7 +251,7 @@ export const markFailed = async (
 }
 
 /** Ends deliveries of an endpoint whose events are kept no longer. The receiver has not failed by that. */
-export const endWithoutEvent = async (tx: Tx, rows: readonly Of[]): Promise<void> => {
+export const endWithoutEvent = async (tx: Tx, rows: readonly Of[]) => {
   const [first] = rows
   if (first === undefined) return
   const ids = rows.map(({ id }) => id)
@@ -280,15 +263,12 @@ export const endWithoutEvent = async (tx: Tx, rows: readonly Of[]): Promise<void
 }
 
 /** A test's lane is its own, so that nothing holds it up. */
-export const insertTest = async (tx: Tx, row: Pick<DeliveryRow, 'id' | 'projectId' | 'endpointId'>): Promise<void> => {
+export const insertTest = async (tx: Tx, row: Pick<DeliveryRow, 'id' | 'projectId' | 'endpointId'>) => {
   await tx.insert(webhookDeliveries).values({ ...row, lane: `test ${row.id}`, number: null })
 }
 
-/** How many tests of an endpoint wait. */
-export const countWaitingTests = async (tx: Tx, endpointId: string): Promise<number> => {
-  const { endpointId: endpoint, state, number } = webhookDeliveries
-  return tx.$count(webhookDeliveries, and(eq(endpoint, endpointId), eq(state, 'waiting'), isNull(number)))
-}
+export const countWaitingTests = async (tx: Tx, endpointId: string) =>
+  tx.$count(webhookDeliveries, and(isWaiting(endpointId), isNull(webhookDeliveries.number)))
 
 const AGAIN = {
   state: 'waiting',
@@ -299,30 +279,26 @@ const AGAIN = {
   endedAt: null,
 } as const
 
-/** Sends one delivery once more. The endpoint must be locked. @returns false if it has none with this id. */
-export const replayOne = async (
-  tx: Tx,
-  { endpointId, id }: { readonly endpointId: string; readonly id: string },
-): Promise<boolean> => {
-  const is = and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id))
-  const { rowCount } = await tx.update(webhookDeliveries).set(AGAIN).where(is)
-  await arrange(tx, endpointId)
-  return (rowCount ?? 0) > 0
-}
-
-/** Sends those again that were not taken within three days. The endpoint must be locked. @returns how many. */
-export const replayFailed = async (tx: Tx, endpointId: string): Promise<number> => {
-  const is = and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.state, 'failed'))
-  const { rowCount } = await tx.update(webhookDeliveries).set(AGAIN).where(is)
+const replay = async (tx: Tx, endpointId: string, where: SQL) => {
+  const isOfEndpoint = eq(webhookDeliveries.endpointId, endpointId)
+  const { rowCount } = await tx.update(webhookDeliveries).set(AGAIN).where(and(isOfEndpoint, where))
   await arrange(tx, endpointId)
   return rowCount ?? 0
 }
 
-/** Sends events again that come after one, also those that were never sent to this endpoint, which must be locked. @returns how many. */
+/** Sends one delivery once more. The endpoint must be locked. @returns false if it has none with this id. */
+export const replayOne = async (tx: Tx, { endpointId, id }: { readonly endpointId: string; readonly id: string }) =>
+  (await replay(tx, endpointId, eq(webhookDeliveries.id, id))) > 0
+
+/** Sends those again that were not taken within three days. The endpoint must be locked. @returns how many. */
+export const replayFailed = (tx: Tx, endpointId: string) =>
+  replay(tx, endpointId, eq(webhookDeliveries.state, 'failed'))
+
+/** Sends all events after one, even those never sent to this endpoint, which must be locked. @returns how many. */
 export const replayAfter = async (
   tx: Tx,
   { endpointId, after, limit }: { readonly endpointId: string; readonly after: bigint; readonly limit: number },
-): Promise<number> => {
+) => {
   const { rowCount } = await tx.execute(sql`
     insert into public.webhook_deliveries (project_id, endpoint_id, number, lane, next_at)
     select e.project_id, e.id, v.number, ${LANE}, null
@@ -366,8 +342,7 @@ export const listDeliveries = (
 /** How long ended deliveries are kept, for questions about them. */
 const KEPT_DAYS = 7
 
-/** @returns the number of deleted rows. */
-export const dropOldDeliveries = async (db: Queryable): Promise<number> => {
+export const dropOldDeliveries = async (db: Queryable) => {
   const old = lt(webhookDeliveries.endedAt, sql`now() - make_interval(days => ${KEPT_DAYS})`)
   return (await db.delete(webhookDeliveries).where(and(old, sql`state <> 'waiting'`))).rowCount ?? 0
 }

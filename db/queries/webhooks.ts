@@ -3,12 +3,12 @@
 import { and, asc, count, desc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows, insertRow, updateRows } from '../deciding-rows.ts'
+import { eqIfGiven, firstRow, readRows, readValue } from '../rows.ts'
 import { projects, webhookEndpoints } from '../schema.ts'
 import { arrange, beginAnew, makeDue } from './webhook-deliveries.ts'
 
 export type EndpointRow = typeof webhookEndpoints.$inferSelect
 
-/** What decides where events go. */
 export type EndpointFacts = Pick<EndpointRow, 'id' | 'projectId' | 'url' | 'eventTypes' | 'contactEmail'>
 
 type Named = { readonly projectId: string; readonly id: string }
@@ -16,49 +16,34 @@ type Named = { readonly projectId: string; readonly id: string }
 const named = ({ projectId, id }: Named) => and(eq(webhookEndpoints.projectId, projectId), eq(webhookEndpoints.id, id))
 
 /** Inserts an endpoint that gets the events from now on. */
-export const insertEndpoint = async (
-  tx: Tx,
-  row: EndpointFacts & Pick<EndpointRow, 'sealed' | 'order' | 'cursor'>,
-): Promise<void> => {
+export const insertEndpoint = async (tx: Tx, row: EndpointFacts & Pick<EndpointRow, 'sealed' | 'order' | 'cursor'>) => {
   await insertRow(tx, webhookEndpoints, { ...row, eventTypes: [...row.eventTypes] })
 }
 
 /** Locks the project, so that two requests do not both add its last endpoint. @returns how many it has. */
-export const lockEndpointCount = async (tx: Tx, projectId: string): Promise<number> => {
+export const lockEndpointCount = async (tx: Tx, projectId: string) => {
   await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId)).for('no key update')
   const [row] = await tx.select({ n: count() }).from(webhookEndpoints).where(eq(webhookEndpoints.projectId, projectId))
   return row?.n ?? 0
 }
 
-export const lockEndpoint = async (tx: Tx, of: Named): Promise<EndpointRow | null> => {
-  const [row] = await tx.select().from(webhookEndpoints).where(named(of)).for('update')
-  return row ?? null
-}
+export const lockEndpoint = (tx: Tx, input: Named): Promise<EndpointRow | null> =>
+  firstRow(tx.select().from(webhookEndpoints).where(named(input)).for('update'))
 
-/** The same by its id alone, for workers and operators. */
-export const lockEndpointById = async (tx: Tx, id: string): Promise<EndpointRow | null> => {
-  const [row] = await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('update')
-  return row ?? null
-}
+export const lockEndpointById = (tx: Tx, id: string): Promise<EndpointRow | null> =>
+  firstRow(tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('update'))
 
-/**
- * Gives numbers to the events of an endpoint's project, if it is enabled. Call it outside of a transaction that goes on: it holds the
- * lock of the project's counter. @returns how many got one; `atMost`: there may be more.
- */
+/** Numbers events of an enabled endpoint's project under the counter's lock. @returns `atMost`: there may be more. */
 export const numberEventsFor = async (
   db: Queryable,
   { endpointId, atMost }: { readonly endpointId: string; readonly atMost: number },
-): Promise<number> => {
-  const { rows } = await db.execute<{ given: number }>(sql`
+) =>
+  (await readValue<number>(db)`
     select public.strongroom_event_numbers(project_id, ${atMost}::int) as given
-    from public.webhook_endpoints where id = ${endpointId} and state = 'enabled'`)
-  return rows[0]?.given ?? 0
-}
+    from public.webhook_endpoints where id = ${endpointId} and state = 'enabled'`) ?? 0
 
-export const findEndpoint = async (db: Queryable, id: string): Promise<EndpointRow | null> => {
-  const [row] = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id))
-  return row ?? null
-}
+export const findEndpoint = (db: Queryable, id: string): Promise<EndpointRow | null> =>
+  firstRow(db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)))
 
 /** How many wait for an endpoint, and since when the oldest of them does. A pause that is over is none. */
 export type EndpointView = EndpointRow & { readonly waiting: number; readonly lateSince: Date | null }
@@ -102,7 +87,7 @@ export const listEndpoints = async (
   const rows = await db
     .select()
     .from(webhookEndpoints)
-    .where(projectId === null ? undefined : eq(webhookEndpoints.projectId, projectId))
+    .where(eqIfGiven(webhookEndpoints.projectId, projectId))
     .orderBy(asc(webhookEndpoints.createdAt), asc(webhookEndpoints.id))
     .limit(limit)
   return withWaiting(db, { rows, countedMax: COUNTED_MAX })
@@ -130,7 +115,7 @@ export const pageOfEndpoints = async (
     .from(webhookEndpoints)
     .where(
       and(
-        projectId === null ? undefined : eq(webhookEndpoints.projectId, projectId),
+        eqIfGiven(webhookEndpoints.projectId, projectId),
         isTroubledOnly ? TROUBLED : undefined,
         after === null ? undefined : sql`(${webhookEndpoints.createdAt}, ${webhookEndpoints.id}) < ${last}`,
       ),
@@ -140,7 +125,6 @@ export const pageOfEndpoints = async (
   return withWaiting(db, { rows, countedMax })
 }
 
-/** An endpoint with what waits for it. */
 export const viewEndpoint = async (db: Queryable, id: string): Promise<EndpointView | null> => {
   const rows = await db.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id))
   const [view] = await withWaiting(db, { rows, countedMax: COUNTED_MAX })
@@ -149,7 +133,7 @@ export const viewEndpoint = async (db: Queryable, id: string): Promise<EndpointV
 
 export type WebhookNumbers = {
   readonly disabled: number
-  /** Of what waits for webhooks that are enabled: since when the oldest does, and the oldest that was never sent. */
+  /** How long the oldest delivery to an enabled endpoint waits, and the oldest that was never sent. */
   readonly oldestSeconds: number
   readonly oldestUntriedSeconds: number
 }
@@ -175,73 +159,66 @@ export const webhookNumbers = async (db: Queryable): Promise<WebhookNumbers> => 
 export const writeEndpoint = async (
   tx: Tx,
   { id, projectId, ...facts }: EndpointFacts & { readonly sealed: Uint8Array },
-): Promise<void> => {
+) => {
   const set = { ...facts, eventTypes: [...facts.eventTypes] }
   await updateRows(tx, webhookEndpoints, { set, where: named({ projectId, id }) })
 }
 
 /** What waits is then sent in this order; requests that are under way are not awaited. The endpoint must be locked. */
-export const writeOrder = async (tx: Tx, { id, order }: Pick<EndpointRow, 'id' | 'order'>): Promise<void> => {
+export const writeOrder = async (tx: Tx, { id, order }: Pick<EndpointRow, 'id' | 'order'>) => {
   await updateRows(tx, webhookEndpoints, { set: { order }, where: eq(webhookEndpoints.id, id) })
   await arrange(tx, id)
 }
 
-/** Seals an endpoint's secrets anew. */
-export const resealEndpoint = async (
-  tx: Tx,
-  { id, sealed }: { readonly id: string; readonly sealed: Uint8Array },
-): Promise<void> => {
+export const resealEndpoint = async (tx: Tx, { id, sealed }: { readonly id: string; readonly sealed: Uint8Array }) => {
   await updateRows(tx, webhookEndpoints, { set: { sealed }, where: eq(webhookEndpoints.id, id) })
 }
 
-/** All endpoints; locks them until the transaction ends. */
 export const lockEndpoints = (tx: Tx): Promise<readonly EndpointRow[]> =>
   tx.select().from(webhookEndpoints).orderBy(asc(webhookEndpoints.id)).for('update')
 
-export const markDisabled = async (
-  tx: Tx,
-  { id, why }: { readonly id: string; readonly why: string },
-): Promise<void> => {
+export const markDisabled = async (tx: Tx, { id, why }: { readonly id: string; readonly why: string }) => {
   const set = { state: 'disabled', disabledAt: sql`now()`, disabledWhy: why } as const
   await updateRows(tx, webhookEndpoints, { set, where: eq(webhookEndpoints.id, id) })
 }
 
 /** What waits is then due at once, and has three days again. */
-export const markEnabled = async (tx: Tx, id: string): Promise<void> => {
+export const markEnabled = async (tx: Tx, id: string) => {
   const set = { state: 'enabled', disabledAt: null, disabledWhy: null, failures: 0, pausedUntil: null } as const
   await updateRows(tx, webhookEndpoints, { set, where: eq(webhookEndpoints.id, id) })
   await beginAnew(tx, id)
 }
 
 /** What its receiver asked for (`Retry-After`) counts no longer: what waits is due at once. */
-export const endPause = async (tx: Tx, id: string): Promise<void> => {
+export const endPause = async (tx: Tx, id: string) => {
   await updateRows(tx, webhookEndpoints, { set: { pausedUntil: null }, where: eq(webhookEndpoints.id, id) })
   await makeDue(tx, id)
 }
 
-export const deleteEndpoint = async (tx: Tx, of: Named): Promise<void> => {
-  await deleteRows(tx, webhookEndpoints, { where: named(of) })
+export const deleteEndpoint = async (tx: Tx, input: Named) => {
+  await deleteRows(tx, webhookEndpoints, { where: named(input) })
 }
 
-/** Enabled endpoints with events that they have not taken up, which have failed less than so many times in a row. Some of them. */
+/** Some enabled endpoints with new events, which have failed less than `failuresMax` times in a row. */
 export const endpointsWithNews = async (
   db: Db,
   { failuresMax, limit }: { readonly failuresMax: number; readonly limit: number },
-): Promise<readonly string[]> => {
-  const { rows } = await db.execute<{ id: string }>(sql`
+): Promise<readonly string[]> =>
+  (
+    await readRows<{ id: string }>(db)`
     select e.id from public.webhook_endpoints e
     left join public.event_counters c on c.project_id = e.project_id
     -- Not "exists": that may be planned to read all events without a number, and those of projects without readers are many.
     left join lateral (
       select true as is_new from public.events v where v.project_id = e.project_id and v.number is null limit 1) n on true
     where e.state = 'enabled' and e.failures < ${failuresMax} and ${IS_OPEN} and (c.last_number > e.cursor or n.is_new)
-    limit ${limit}`)
-  return rows.map(({ id }) => id)
-}
+    limit ${limit}`
+  ).map(({ id }) => id)
 
 /** Enabled endpoints for which something is due, some of them. */
-export const endpointsWithWork = async (db: Db, limit: number): Promise<readonly string[]> => {
-  const { rows } = await db.execute<{ id: string }>(sql`
+export const endpointsWithWork = async (db: Db, limit: number): Promise<readonly string[]> =>
+  (
+    await readRows<{ id: string }>(db)`
     select e.id from public.webhook_endpoints e
     where e.state = 'enabled' and ${IS_OPEN} and (
       exists (select from public.events v where v.project_id = e.project_id and v.number > e.cursor)
@@ -249,6 +226,5 @@ export const endpointsWithWork = async (db: Db, limit: number): Promise<readonly
       or exists (
         select from public.webhook_deliveries d where d.endpoint_id = e.id and d.state = 'waiting'
           and d.next_at <= now() and (d.leased_until is null or d.leased_until <= now())))
-    limit ${limit}`)
-  return rows.map(({ id }) => id)
-}
+    limit ${limit}`
+  ).map(({ id }) => id)

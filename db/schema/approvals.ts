@@ -1,12 +1,11 @@
-// Uses of policies that need approval, and the approvers' decisions. The vault does not rely on them: it verifies the assertions
-// itself, and records which approvals were used (`used_approvals`).
+// Uses of policies that need approval, and the approvers' decisions. The vault does not rely on them: it verifies the
+// assertions itself, and records which approvals were used (`used_approvals`).
 
 import { sql } from 'drizzle-orm'
 import { check, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf } from '../columns.ts'
+import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import { APPROVAL_DECISIONS } from '../words.ts'
-import { wallets } from './custody.ts'
+import { walletId } from './custody.ts'
 import { projectId } from './projects.ts'
 
 /** A request that waits for approvers, or did. */
@@ -15,9 +14,7 @@ export const approvals = pgTable(
   {
     id: uuid('id').primaryKey(),
     projectId: projectId(),
-    walletId: uuid('wallet_id')
-      .notNull()
-      .references(() => wallets.id),
+    walletId: walletId(),
     policyId: uuid('policy_id').notNull(),
     /** The caller, as the audit names them. */
     askedBy: text('asked_by').notNull(),

@@ -2,14 +2,13 @@
 
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf } from '../columns.ts'
+import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import { AUDIT_ACTIONS, type FreezeScope, SECURITY_EVENTS } from '../words.ts'
 import { projects } from './projects.ts'
 
 /**
- * Append-only. One row for each use of a key, change of a credential or act of an operator, committed with its effect. Security
- * events of one kind share a row, with their count.
+ * Append-only. One row for each use of a key, change of a credential or act of an operator, committed with its effect.
+ * Security events of one kind share a row, with their count.
  */
 export const audit = pgTable(
   'audit',
@@ -25,7 +24,7 @@ export const audit = pgTable(
     subject: text('subject').notNull(),
     /** `transaction` is the id of the transaction that an act is about. */
     details: jsonb('details').$type<Record<string, string>>().notNull(),
-    /** HMAC-SHA-256 of the row, under the key of those who write such rows (src/platform/audit/audit.ts). */
+    /** HMAC-SHA-256 of the row, under a key of its writers (src/platform/audit/audit.ts). */
     mac: bytes('mac').notNull(),
   },
   (table) => [
@@ -38,7 +37,8 @@ export const audit = pgTable(
       .on(table.projectId, sql`(details->>'hash')`)
       .where(sql`details->>'valid_until_block' is not null`),
     check('audit_action', oneOf('action', AUDIT_ACTIONS)),
-    // Vaults read every row to chain it, also rows that another process wrote. The text is measured, since a stored value may be compressed.
+    // Vaults read every row to chain it, also rows that another process wrote. The text is measured, since a stored
+    // value may be compressed.
     check(
       'audit_size',
       sql`octet_length(${table.details}::text) <= 65536 and octet_length(${table.actor}) <= 8192 and octet_length(${table.subject}) <= 8192 and octet_length(${table.mac}) <= 64`,
@@ -54,8 +54,8 @@ export const auditAccess = access(audit, {
 })
 
 /**
- * A hash chain over the audit rows of each project, and over those of the deployment. Vaults append to it about once a second.
- * A change of any row behind a published head is detected.
+ * A hash chain over the audit rows of each project, and over those of the deployment. Vaults append to it about once a
+ * second. A change of any row behind a published head is detected.
  */
 export const auditChain = pgTable(
   'audit_chain',
@@ -81,7 +81,8 @@ export const auditChainAccess = access(auditChain, {
 })
 
 /**
- * What a chain had up to a position, signed by a vault: the rows before it may be in an archive (src/vault/rooms/chain/checkpoint.ts).
+ * What a chain had up to a position, signed by a vault: the rows before it may be in an archive
+ * (src/vault/rooms/chain/checkpoint.ts).
  */
 export const auditCheckpoints = pgTable(
   'audit_checkpoints',
@@ -121,7 +122,7 @@ type Freeze = {
   readonly at: string
 }
 
-/** What operators have frozen: one list for each project, and one for the networks, which are frozen for all projects. */
+/** What operators have frozen: a list for each project, and one for the networks, frozen for all projects. */
 export const freezeLists = pgTable(
   'freeze_lists',
   {

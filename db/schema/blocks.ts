@@ -2,8 +2,7 @@
 
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, check, index, integer, numeric, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { instant, now, oneOf, uint256 } from '../columns.ts'
+import { access, instant, now, oneOf, uint256 } from '../tables.ts'
 import { ASSET_STANDARDS, BACKFILL_OBSTACLES, CURSOR_PURPOSES } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 
@@ -38,8 +37,8 @@ export const cursorsAccess = access(cursors, {
 })
 
 /**
- * For operators: how far the followers were behind the chain, a row for each network and minute. A worker writes it, and deletes what
- * is older than the console shows.
+ * For operators: how far the followers were behind the chain, a row for each network and minute. A worker writes it,
+ * and deletes what is older than the console shows.
  */
 export const heads = pgTable(
   'heads',
@@ -133,8 +132,8 @@ export const movements = pgTable(
 export const movementsAccess = access(movements, { api: 'select', worker: 'select, insert, update, delete' })
 
 /**
- * What wallets hold of NFTs: the sum of their movements, which a trigger keeps (grants.ts). So a list reads what is held, and
- * nothing that came and went.
+ * What wallets hold of NFTs: the sum of their movements, which a trigger keeps (grants.ts). So a list reads what is
+ * held, and nothing that came and went.
  */
 export const holdings = pgTable(
   'holdings',
@@ -143,7 +142,7 @@ export const holdings = pgTable(
     address: text('address').notNull(),
     contract: text('contract').notNull(),
     tokenId: uint256('token_id').notNull(),
-    /** Below 0 if movements are missing, as during a backfill. Without a limit, because a contract may report any amount. */
+    /** Below 0 if movements are missing, as during a backfill. No limit, because a contract may report any amount. */
     amount: numeric('amount').notNull(),
   },
   (table) => [
@@ -156,8 +155,8 @@ export const holdings = pgTable(
 export const holdingsAccess = access(holdings, { api: 'select', worker: 'select, insert, update, delete' })
 
 /**
- * Backfills: searches for what an address moved before it became a wallet's, from the indexer's block downwards. One for each
- * address, even if several projects have it.
+ * Backfills: searches for what an address moved before it became a wallet's, from the indexer's block downwards. One
+ * for each address, even if several projects have it.
  */
 export const backfills = pgTable(
   'backfills',
@@ -170,12 +169,12 @@ export const backfills = pgTable(
     /** The indexer watches the address in every block above `from_block`. */
     begunAt: instant('begun_at'),
     fromBlock: bigint('from_block', { mode: 'bigint' }),
-    /** Movements from this block up to `from_block` are in our tables; those of the coin only from `coins_reached_block`. */
+    /** Movements from this block up to `from_block` are stored; those of the coin only from `coins_reached_block`. */
     reachedBlock: bigint('reached_block', { mode: 'bigint' }),
     coinsReachedBlock: bigint('coins_reached_block', { mode: 'bigint' }),
     /** And the coin's movements within transactions, which need a node that traces, only from this block. */
     tracedReachedBlock: bigint('traced_reached_block', { mode: 'bigint' }),
-    /** Why it waits, since when, how often it was tried, and when it will be tried again. The next success clears all of it. */
+    /** Why and since when it waits, how often it was tried, and when the next try is. A success clears all of it. */
     hindrance: text('hindrance', { enum: BACKFILL_OBSTACLES }),
     hindranceReason: text('hindrance_reason'),
     hinderedAt: instant('hindered_at'),
@@ -203,8 +202,8 @@ export const backfillsAccess = access(backfills, {
 })
 
 /**
- * Contracts whose standard could not be read when movements of them were stored. Until the contract answers, the movements in
- * these blocks are stored as their events say.
+ * Contracts whose standard could not be read when movements of them were stored. Until the contract answers, the
+ * movements in these blocks are stored as their events say.
  */
 export const doubtfulContracts = pgTable(
   'doubtful_contracts',

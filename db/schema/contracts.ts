@@ -1,25 +1,12 @@
 // Contracts, tokens and NFTs.
 
 import { sql } from 'drizzle-orm'
-import {
-  bigint,
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  smallint,
-  text,
-  unique,
-  uuid,
-} from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
+import { bigint, check, index, integer, jsonb, pgTable, primaryKey, smallint, text, unique } from 'drizzle-orm/pg-core'
+import { access, bytes, instant, now, oneOf, uint256 } from '../tables.ts'
 import { ABI_ITEM_KINDS, ASSET_STANDARDS, IMAGE_KINDS } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 import { projectId } from './projects.ts'
-import { transactions } from './transactions.ts'
+import { transactionId } from './transactions.ts'
 
 export type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
 type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
@@ -94,7 +81,7 @@ export const contractFacts = pgTable(
     /** null if it does not say. */
     decimals: smallint('decimals'),
     readAt: instant('read_at').notNull().default(now),
-    /** The MAC of src/identity/auth/row-macs.ts; null if a worker wrote the row. No signature relies on facts without it. */
+    /** By src/identity/auth/row-macs.ts; null if a worker wrote the row. No signature relies on facts without it. */
     mac: bytes('mac'),
   },
   (table) => [
@@ -126,9 +113,7 @@ export const tokenUrisAccess = access(tokenUris, { api: 'select, insert, update'
 export const collections = pgTable(
   'collections',
   {
-    transactionId: uuid('transaction_id')
-      .primaryKey()
-      .references(() => transactions.id),
+    transactionId: transactionId().primaryKey(),
     projectId: projectId(),
     network: networkName(),
     ownerAddress: text('owner_address').notNull(),
@@ -150,11 +135,9 @@ export const collections = pgTable(
 
 export const collectionsAccess = access(collections, { api: 'select, insert, update', worker: 'select' })
 
-/** Tokens that were created here; the contract is their transaction's `contract_address`. Their names are on the chain. */
+/** Tokens that were created here. The contract is the transaction's `contract_address`, the name is on the chain. */
 export const createdTokens = pgTable('created_tokens', {
-  transactionId: uuid('transaction_id')
-    .primaryKey()
-    .references(() => transactions.id),
+  transactionId: transactionId().primaryKey(),
   projectId: projectId(),
   /** Empty if it has none. Only the project itself sees it, as anybody can choose another token's logo. */
   logoUrl: text('logo_url').notNull(),

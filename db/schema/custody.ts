@@ -17,11 +17,10 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, editedInstant, instant, now, oneOf, uint256 } from '../columns.ts'
+import { access, bytes, editedInstant, instant, now, oneOf, uint256 } from '../tables.ts'
 import { CONTROL_MODES, KEYRING_KINDS, type RuleOperator, USER_SECRET_KINDS, WALLET_TYPES } from '../words.ts'
 import { networkName } from './networks.ts'
-import { projectId, projects } from './projects.ts'
+import { projectId } from './projects.ts'
 
 /** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
 type ArgumentRule = {
@@ -91,9 +90,7 @@ export const projectKeysAccess = access(projectKeys, {
 
 /** The developer key, sealed with the developer's secret: the secret is right if it opens the key. */
 export const developerKeys = pgTable('developer_keys', {
-  projectId: uuid('project_id')
-    .primaryKey()
-    .references(() => projects.id),
+  projectId: projectId().primaryKey(),
   sealed: bytes('sealed').notNull(),
   version: integer('version').notNull().default(1),
   updatedAt: instant('updated_at').notNull().default(now),
@@ -122,10 +119,7 @@ export const userKeysAccess = access(userKeys, {
   vault: 'select, insert, update (salt, sealed, version, updated_at)',
 })
 
-/**
- * The user key, sealed with a recovery code or with what a passkey computes. A row is never deleted, so that an earlier state
- * of it is known to be earlier.
- */
+/** The user key, sealed with another secret. No row is deleted, so that an earlier state is known as earlier. */
 export const userKeyLocks = pgTable(
   'user_key_locks',
   {
@@ -211,6 +205,11 @@ export const keyrings = pgTable(
   ],
 )
 
+const keyringId = () =>
+  uuid('keyring_id')
+    .notNull()
+    .references(() => keyrings.id)
+
 export const keyringsAccess = access(keyrings, { vault: 'select, insert, update (sealed)' })
 
 /** One credential's way to the wallets of its control mode. */
@@ -218,9 +217,7 @@ export const ownerLocks = pgTable(
   'owner_locks',
   {
     id: uuid('id').primaryKey(),
-    keyringId: uuid('keyring_id')
-      .notNull()
-      .references(() => keyrings.id),
+    keyringId: keyringId(),
     controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
     /** The control key. */
     sealed: bytes('sealed').notNull(),
@@ -254,9 +251,7 @@ export const wallets = pgTable(
     address: text('address').notNull(),
     controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
     type: text('type', { enum: WALLET_TYPES }).notNull(),
-    keyringId: uuid('keyring_id')
-      .notNull()
-      .references(() => keyrings.id),
+    keyringId: keyringId(),
     publicKey: bytes('public_key').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     /** The MAC of src/identity/auth/row-macs.ts. An API serves no row without it. */
@@ -272,6 +267,11 @@ export const wallets = pgTable(
   ],
 )
 
+export const walletId = () =>
+  uuid('wallet_id')
+    .notNull()
+    .references(() => wallets.id)
+
 export const walletsAccess = access(wallets, {
   api: 'select, insert',
   vault: 'select',
@@ -280,16 +280,14 @@ export const walletsAccess = access(wallets, {
 })
 
 /**
- * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. Custody writes it before the
- * row of `wallets` is written; if that never happens, nobody knows the address.
+ * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. Custody writes it
+ * before the row of `wallets` is written; if that never happens, nobody knows the address.
  */
 export const walletKeys = pgTable(
   'wallet_keys',
   {
     walletId: uuid('wallet_id').primaryKey(),
-    keyringId: uuid('keyring_id')
-      .notNull()
-      .references(() => keyrings.id),
+    keyringId: keyringId(),
     network: networkName(),
     controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
     publicKey: bytes('public_key').notNull(),
@@ -325,7 +323,7 @@ export const policies = pgTable(
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
-    /** The counts of the limits above, in the order of src/vault/language/policy-limits.ts; empty before the first use. */
+    /** The limits' counts, in the order of src/vault/language/policy-limits.ts; empty before the first use. */
     limitCounts: jsonb('limit_counts').$type<readonly LimitCount[]>().notNull().default([]),
     /** A MAC of the uses and of what was spent, under a key that the database does not have. A revocation erases it. */
     mac: bytes('mac'),
@@ -369,7 +367,6 @@ export const policyLocksAccess = access(policyLocks, {
   vault: 'select, insert, update (sealed), delete',
 })
 
-/** Used approvals. Each can be used once. */
 export const usedApprovals = pgTable('used_approvals', {
   approvalId: uuid('approval_id').primaryKey(),
   projectId: projectId(),
@@ -383,7 +380,7 @@ export const usedApprovals = pgTable('used_approvals', {
 
 export const usedApprovalsAccess = access(usedApprovals, { vault: 'select, insert' })
 
-/** How much of each vault's journal is in this database. One that was restored from a backup knows less than the journal has. */
+/** How much of each vault's journal is in this database. A restored database knows less than the journal has. */
 export const vaultJournals = pgTable('vault_journals', {
   id: uuid('id').primaryKey(),
   /** How many of its records, and the start of the server on which they were compared with the tables. */

@@ -1,13 +1,10 @@
-import { integer, pgTable, text, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now } from '../columns.ts'
-import { projects } from './projects.ts'
+import { integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { access, bytes, instant, now } from '../tables.ts'
+import { projectId } from './projects.ts'
 
 /** The contracts to which a project's eoa wallets may delegate (EIP-7702); none if the project has no row. */
 export const delegateLists = pgTable('delegate_lists', {
-  projectId: uuid('project_id')
-    .primaryKey()
-    .references(() => projects.id),
+  projectId: projectId().primaryKey(),
   /** Each is the name of a network, a space and an address in lower case. */
   delegates: text('delegates').array().notNull(),
   /** Rises by one with each change. */

@@ -2,15 +2,11 @@
 
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgTable, smallint, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { instant, now } from '../columns.ts'
+import { access, instant, now } from '../tables.ts'
 import { EVENT_TYPES } from '../words.ts'
-import { projects } from './projects.ts'
+import { projectId } from './projects.ts'
 
-/**
- * One row for each event. It is written without a number, so that its writers share no lock. Whoever reads gives numbers to all rows
- * that are committed, in the order of their ids.
- */
+/** Written without a number, so that writers share no lock. Readers number committed rows in the order of ids. */
 export const events = pgTable(
   'events',
   {
@@ -18,16 +14,16 @@ export const events = pgTable(
     id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
     /** Without a foreign key, which would lock the project's row for each event. */
     projectId: uuid('project_id').notNull(),
-    /** From 1 for each project, without a gap; null until somebody reads. Callers see it as the event's id. */
+    /** From 1 for each project, without a gap; null until a reader numbers it. Callers see it as the event's id. */
     number: bigint('number', { mode: 'bigint' }),
     type: text('type', { enum: EVENT_TYPES }).notNull(),
-    /** Of the form of `data`. */
+    /** The version of the form of `data`. */
     version: smallint('version').notNull().default(1),
     data: jsonb('data').$type<Record<string, unknown>>().notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },
-  // Without checks: only triggers write rows, and PostgreSQL would read the text of each check again for each insert, which takes more
-  // than the insert (docs/testing.md, `bench events`).
+  // Without checks: only triggers write rows, and PostgreSQL would read the text of each check again for each insert,
+  // which takes more than the insert (docs/testing.md, `bench events`).
   (table) => [
     uniqueIndex('events_numbered').on(table.projectId, table.number).where(sql`${table.number} is not null`),
     index('events_unnumbered').on(table.projectId, table.id).where(sql`${table.number} is null`),
@@ -45,9 +41,7 @@ export const eventsAccess = access(events, {
 export const eventCounters = pgTable(
   'event_counters',
   {
-    projectId: uuid('project_id')
-      .primaryKey()
-      .references(() => projects.id),
+    projectId: projectId().primaryKey(),
     lastNumber: bigint('last_number', { mode: 'bigint' }).notNull().default(sql`0`),
     /** Events up to this number were deleted. */
     droppedNumber: bigint('dropped_number', { mode: 'bigint' }).notNull().default(sql`0`),

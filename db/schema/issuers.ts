@@ -2,8 +2,7 @@
 
 import { sql } from 'drizzle-orm'
 import { check, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now } from '../columns.ts'
+import { access, bytes, instant, now } from '../tables.ts'
 import { projectId } from './projects.ts'
 
 export const issuers = pgTable(

@@ -1,8 +1,7 @@
 // The networks of this deployment. A name is bound to its chain at the first use (src/platform/deployment.ts).
 
 import { bigint, check, pgTable, text } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { instant, now, oneOf } from '../columns.ts'
+import { access, instant, now, oneOf } from '../tables.ts'
 import { CHAIN_FAMILIES } from '../words.ts'
 
 export const networks = pgTable(
@@ -18,9 +17,10 @@ export const networks = pgTable(
 )
 
 /**
- * A column: the network that a row belongs to. `transactions` refer to a signer, which refers to its network. `attempts` and
- * `movements` have no foreign key: each check locks the network's row. With 16 connections that share this row it took 7 % more
- * of the database's time to record an intent with six attempts, and 20 % more to insert movements (PostgreSQL 18, 2026-11).
+ * A column: the network that a row belongs to. `transactions` refer to a signer, which refers to its network.
+ * `attempts` and `movements` have no foreign key: each check locks the network's row. With 16 connections that share
+ * this row it took 7 % more of the database's time to record an intent with six attempts, and 20 % more to insert
+ * movements (PostgreSQL 18, 2026-11).
  */
 export const networkName = () =>
   text('network')

@@ -1,8 +1,7 @@
 // The operators of the console, their passkeys, and what admits their browsers. No row holds a usable token.
 
 import { bigint, boolean, check, index, pgTable, text } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf } from '../columns.ts'
+import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import { OPERATOR_ROLES, OPERATOR_TOKEN_KINDS } from '../words.ts'
 
 export const operators = pgTable(

@@ -2,8 +2,7 @@
 
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, check, index, json, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf } from '../columns.ts'
+import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import { API_KEY_SCOPES, ENVIRONMENTS, SECRETS } from '../words.ts'
 
 /** The one row that binds this database to an environment and its keys. */
@@ -32,8 +31,8 @@ export const deploymentAccess = access(deployment, {
 })
 
 /**
- * What is kept of a service key or an identity key that was changed: keys that were derived from it, to verify what it made. They are
- * sealed with the present key. Only the owner of the database writes here.
+ * What is kept of a service key or an identity key that was changed: keys that were derived from it, to verify what it
+ * made. They are sealed with the present key. Only the owner of the database writes here.
  */
 export const retiredKeys = pgTable(
   'retired_keys',
@@ -123,7 +122,7 @@ export const idempotencyKeys = pgTable(
     /** A MAC over the body without credentials: equal for equal requests, and reveals nothing about them. */
     fingerprint: bytes('fingerprint').notNull(),
     answer: json('answer').notNull(),
-    /** Over all of the row but the time: whoever writes to the database cannot exchange an answer. */
+    /** Over all of the row but the time, so that nobody can exchange an answer. */
     mac: bytes('mac').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },

@@ -15,14 +15,13 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { hashes, instant, now, oneOf, uint256 } from '../columns.ts'
+import { access, hashes, instant, now, oneOf, uint256 } from '../tables.ts'
 import { ATTEMPT_KINDS, FAILURE_CODES, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
-import { wallets } from './custody.ts'
+import { walletId } from './custody.ts'
 import { networkName } from './networks.ts'
 import { projectId } from './projects.ts'
 
-/** One row for each signer: locking it serialises the choice of a nonce. Not per project: two projects may hold one key. */
+/** Locking a signer's row serialises the choice of a nonce. It has no project: two projects may hold one key. */
 export const signers = pgTable(
   'signers',
   {
@@ -50,9 +49,7 @@ export const transactions = pgTable(
   {
     id: uuid('id').primaryKey(),
     projectId: projectId(),
-    walletId: uuid('wallet_id')
-      .notNull()
-      .references(() => wallets.id),
+    walletId: walletId(),
     network: text('network').notNull(),
     signerAddress: text('signer_address').notNull(),
     /** The contract wallet that the signer deploys or that executes the intent; null for an eoa wallet. */
@@ -73,11 +70,11 @@ export const transactions = pgTable(
     /** Why it failed. */
     errorCode: text('error_code', { enum: FAILURE_CODES }),
     error: text('error'),
-    /** True while live, and forever once mined: no other transaction of ours may have this nonce. Once false, it stays false. */
+    /** True while live, and forever once mined: no other transaction may have this nonce. False is final. */
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** No reorganisation can change it any more. */
     final: boolean('final').notNull().default(false),
-    /** The hashes of its attempts, by their numbers, once their rows are deleted (db/queries/folded.ts); null before. */
+    /** The attempts' hashes by their numbers, once their rows are deleted (db/queries/attempts.ts); null before. */
     attemptHashes: hashes('attempt_hashes'),
     /** The first eight bytes of each, by which they are found: an index of whole hashes would be twice as large. */
     attemptHashKeys: bigint('attempt_hash_keys', { mode: 'bigint' }).array(),
@@ -95,7 +92,7 @@ export const transactions = pgTable(
     chosenAt: instant('chosen_at'),
     /** Why the cancel is chosen. */
     givenUp: text('given_up', { enum: GIVE_UPS }),
-    /** Since when it is its signer's lowest live nonce and a node was asked to take it: only then may it climb or expire. */
+    /** Since when it is its signer's lowest live nonce and a node was asked: only then may it climb or expire. */
     clockStartedAt: instant('clock_started_at'),
     /** The hash that callers see: of the last accepted attempt, then of the mined one. */
     shownHash: text('shown_hash'),
@@ -158,14 +155,19 @@ export const transactions = pgTable(
     check('transactions_traceparent', sql`length(${table.traceparent}) = 55`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
     check('transactions_given_up_is_chosen', sql`(${table.chosen} = ${table.rungs}) = (${table.givenUp} is not null)`),
-    // The nonces of a reaped account start again from 0, so its final transactions hold none. An extrinsic that a restore inserted
-    // beside a later one with its nonce holds none either.
+    // The nonces of a reaped account start again from 0, so its final transactions hold none. An extrinsic that a
+    // restore inserted beside a later one with its nonce holds none either.
     check(
       'transactions_live_holds_nonce',
       sql`${table.holdsNonce} or ${table.status} = 'failed' or ${table.validUntilBlock} is not null`,
     ),
   ],
 )
+
+export const transactionId = () =>
+  uuid('transaction_id')
+    .notNull()
+    .references(() => transactions.id)
 
 /** The columns that change with the outcome. But for `attemptHashes`, all others say what the transaction does. */
 export const OUTCOME_COLUMNS = [
@@ -187,8 +189,8 @@ export const OUTCOME_COLUMNS = [
   'updatedAt',
 ] as const satisfies readonly (keyof typeof transactions.$inferSelect)[]
 
-// The worker and the console may change only the outcome, and the worker folds the attempts: the API signs again from the other
-// columns (speed-up), and simulates later intents after them.
+// The worker and the console may change only the outcome, and the worker folds the attempts: the API signs again from
+// the other columns (speed-up), and simulates later intents after them.
 
 const outcome = `select, update (${OUTCOME_COLUMNS.map((key) => transactions[key].name).join(', ')})`
 
@@ -202,15 +204,13 @@ export const transactionsAccess = access(transactions, {
 })
 
 /**
- * What the chain has of a wallet and a restored database lacked. After the wallet is released, an equal transaction is refused for a
- * day, because it may be a request that is repeated.
+ * What the chain has of a wallet and a restored database lacked. After the wallet is released, an equal transaction is
+ * refused for a day, because it may be a request that is repeated.
  */
 export const lostTransactions = pgTable(
   'lost_transactions',
   {
-    walletId: uuid('wallet_id')
-      .notNull()
-      .references(() => wallets.id),
+    walletId: walletId(),
     hash: text('hash').notNull(),
     /** As `SentTransaction` of src/chains/blocks.ts. */
     callText: text('call_text').notNull(),
@@ -222,18 +222,13 @@ export const lostTransactions = pgTable(
 
 export const lostTransactionsAccess = access(lostTransactions, { api: 'select, insert, update, delete' })
 
-/**
- * One signed encoding of a transaction. `raw` is erased when the transaction is final, because whoever has it can send it. Some days
- * later the rows are folded to `attemptHashes`.
- */
+/** Anybody can send `raw`, so it is erased when the transaction is final. Later the row is folded. */
 export const attempts = pgTable(
   'attempts',
   {
     network: text('network').notNull(),
     hash: text('hash').notNull(),
-    transactionId: uuid('transaction_id')
-      .notNull()
-      .references(() => transactions.id),
+    transactionId: transactionId(),
     kind: text('kind', { enum: ATTEMPT_KINDS }).notNull(),
     rung: smallint('rung').notNull(),
     raw: text('raw'),
@@ -249,8 +244,8 @@ export const attempts = pgTable(
     check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
   ],
 )
-// A speed-up deletes attempts that were never sent, and the worker those that it folds. The console reads no bytes: whoever has them
-// can send the transaction.
+// A speed-up deletes attempts that were never sent, and the worker those that it folds. The console reads no bytes:
+// whoever has them can send the transaction.
 
 export const attemptsAccess = access(attempts, {
   api: 'select, insert, update, delete',

@@ -16,8 +16,7 @@ import {
   unique,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf } from '../columns.ts'
+import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import {
   CHALLENGE_WAYS,
   CHANGED_SECRETS,
@@ -29,8 +28,8 @@ import {
 import { projectId } from './projects.ts'
 
 /**
- * Users who are not told yet that what opens their wallets was changed. Custody commits the change in another transaction: a row that is
- * left shows that an API died in between.
+ * Users who are not told yet that what opens their wallets was changed. Custody commits the change in another
+ * transaction: a row that is left shows that an API died in between.
  */
 export const secretChanges = pgTable(
   'secret_changes',
@@ -58,7 +57,7 @@ export const users = pgTable(
     projectId: projectId(),
     /** Proven, in lower case. */
     email: text('email'),
-    /** Proven, in the form of src/identity/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
+    /** Proven; as in src/identity/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
     /** Whose token named the user: the claim `iss`. */
     issuer: text('issuer'),
@@ -146,8 +145,8 @@ export const emailCodes = pgTable(
     check('email_codes_purpose', oneOf('purpose', EMAIL_CODE_PURPOSES)),
   ],
 )
-// Of logins the worker may delete only those that are over, and read none: with a code's MAC, a session's id or the secret of a link
-// it could try to log in as somebody.
+// Of logins the worker may delete only those that are over, and read none: with a code's MAC, a session's id or the
+// secret of a link it could try to log in as somebody.
 
 export const emailCodesAccess = access(emailCodes, {
   api: 'select, insert, update, delete',

@@ -2,8 +2,7 @@
 
 import { sql } from 'drizzle-orm'
 import { bigint, check, foreignKey, index, integer, pgTable, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { bytes, instant, now, oneOf } from '../columns.ts'
+import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import { DELIVERY_STATES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../words.ts'
 import { projectId } from './projects.ts'
 
@@ -19,8 +18,8 @@ export const webhookEndpoints = pgTable(
     /** Who gets a mail when it is disabled; null: nobody. */
     contactEmail: text('contact_email'),
     /**
-     * Its secrets, sealed with the service key for exactly this id, project, URL, types and contact: with other ones they do not
-     * open, and nothing is sent (src/events/webhooks/endpoint.ts).
+     * Its secrets, sealed with the service key for exactly this id, project, URL, types and contact: with other ones
+     * they do not open, and nothing is sent (src/events/webhooks/endpoint.ts).
      */
     sealed: bytes('sealed').notNull(),
     order: text('delivery_order', { enum: WEBHOOK_ORDERS }).notNull().default('wallet'),
@@ -57,7 +56,7 @@ export const webhookEndpointsAccess = access(webhookEndpoints, {
   console: 'select, update (state, disabled_at, disabled_why, paused_until, failures)',
 })
 
-/** An event that goes to an endpoint, or a test. Those of one lane are sent one after the other, if the endpoint has an order. */
+/** An event for an endpoint, or a test. If the endpoint has an order, each lane's are sent one after the other. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {

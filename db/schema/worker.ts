@@ -1,12 +1,11 @@
 // What processes keep of themselves.
 
 import { pgTable, text } from 'drizzle-orm/pg-core'
-import { access } from '../access.ts'
-import { instant, now } from '../columns.ts'
+import { access, instant, now } from '../tables.ts'
 
 /**
  * The job pools that were started and not yet found dead. A pool lives while it has a connection and renews `seen_at`
- * (db/queries/workers.ts). Jobs that a dead one had locked are given to others.
+ * (db/queries/processes.ts). Jobs that a dead one had locked are given to others.
  */
 export const workers = pgTable('workers', {
   id: text('id').primaryKey(),

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connectionsOf } from '../../db/client.ts'
-import { beAnswered } from '../../db/queries/connections.ts'
+import { beAnswered } from '../../db/queries/server.ts'
 import { createApp } from '../api/app.ts'
 import { listenForScrapes } from '../api/metrics/routes.ts'
 import { createScrape } from '../api/metrics/scrape.ts'

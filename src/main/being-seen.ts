@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Db } from '../../db/client.ts'
-import { forgetVaultProcess, seeVaultProcess } from '../../db/queries/vault-processes.ts'
+import { forgetVaultProcess, seeVaultProcess } from '../../db/queries/processes.ts'
 import type { Log } from '../platform/process/log.ts'
 
 /** Others take a vault process for ended if three of these are missing. */

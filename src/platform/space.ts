@@ -1,5 +1,5 @@
 import type { Db } from '../../db/client.ts'
-import { tryDisk } from '../../db/queries/space.ts'
+import { tryDisk } from '../../db/queries/server.ts'
 import { databaseTrouble } from '../../db/trouble.ts'
 import type { Log } from './process/log.ts'
 

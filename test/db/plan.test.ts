@@ -2,8 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'
-import { migrate } from '../../db/migrate.ts'
-import { isOutside, readMigrations } from '../../db/pending.ts'
+import { isOutside, migrate, readMigrations } from '../../db/migrate.ts'
 import { planMigration } from '../../db/plan.ts'
 import { runCli } from '../support/cli.ts'
 import { withMigrations } from '../support/migrations.ts'

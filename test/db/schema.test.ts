@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
-import { TableAccess } from '../../db/access.ts'
 import { migrate } from '../../db/migrate.ts'
 import * as schema from '../../db/schema.ts'
+import { TableAccess } from '../../db/tables.ts'
 import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { migratedCatalogue } from './migrated-catalogue.ts'
 

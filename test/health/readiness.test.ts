@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
-import { missingColumns } from '../../db/queries/schema-fit.ts'
+import { missingColumns } from '../../db/queries/server.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { openDb } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
+import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../../db/queries/processes.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sql as text } from 'drizzle-orm'
 import { addJob } from '../../db/jobs.ts'
-import { FOLDED_AFTER_DAYS, foldAttempts } from '../../db/queries/folded.ts'
+import { FOLDED_AFTER_DAYS, foldAttempts } from '../../db/queries/attempts.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { network, type OperatorWorld, startOperatorWorld } from '../cli/operator-world.ts'
 

@@ -2,6 +2,7 @@
 
 import { and, asc, type Column, count, desc, eq, gt, lte, max, min, notExists, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../../client.ts'
+import { pickColumns, readRows } from '../../rows.ts'
 import { audit, auditChain } from '../../schema.ts'
 import { type AuditRecord, EXACT_TIME, ofChain, type TimedRecord } from '../audit-rows.ts'
 
@@ -14,9 +15,9 @@ const isUnchained = (db: Queryable, above: bigint) =>
       .where(and(eq(auditChain.auditId, audit.id), gt(auditChain.auditId, above))),
   )
 
-/** So much is read at once: a row may be as large as its CHECK allows, or larger, if the database's owner has removed that. */
+/** So much is read at once: a row may be larger than its CHECK allows if the database's owner has removed that. */
 const READ_BYTES_MAX = 4 * 1024 * 1024
-/** A compressed value is not read to be measured: PostgreSQL makes a byte of at most so many (LZ4; PGLZ reaches fewer). */
+/** PostgreSQL compresses at most so many bytes to one (LZ4; PGLZ reaches fewer): no value is read to be measured. */
 const COMPRESSED_MAX = 255
 
 const bytesOf = (column: Column) =>
@@ -24,10 +25,7 @@ const bytesOf = (column: Column) =>
 
 const ROW_BYTES = sql`${bytesOf(audit.details)} + ${bytesOf(audit.actor)} + ${bytesOf(audit.subject)} + ${bytesOf(audit.mac)}`
 
-/**
- * Rows without a link, in the order of their ids: those above `above`, and up to `upTo` where that is given. At most `limit`, and no
- * more than fit into memory, but at least one. `isFull`: there may be more.
- */
+/** In the order of ids, above `above`, as many as fit into memory, but at least one. `isFull`: there may be more. */
 export const listUnchained = async (
   db: Queryable,
   input: {
@@ -59,7 +57,7 @@ export const listUnchained = async (
 }
 
 /** The highest id that has a link, or 0. */
-export const newestChainedId = async (db: Queryable): Promise<bigint> => {
+export const newestChainedId = async (db: Queryable) => {
   const [row] = await db.select({ id: max(auditChain.auditId) }).from(auditChain)
   return row?.id ?? 0n
 }
@@ -71,14 +69,8 @@ export type Link = {
   readonly head: Uint8Array
 }
 
-const linkColumns = {
-  chain: auditChain.chain,
-  position: auditChain.position,
-  auditId: auditChain.auditId,
-  head: auditChain.head,
-}
+const linkColumns = pickColumns(auditChain, 'chain', 'position', 'auditId', 'head')
 
-/** The last link of each of these chains that has one. */
 export const lastLinks = async (db: Queryable, chains: readonly string[]): Promise<readonly Link[]> => {
   const { rows: ends } = await db.execute<{ chain: string; position: string }>(sql`
     select wanted.chain, last.position
@@ -95,7 +87,7 @@ export const lastLinks = async (db: Queryable, chains: readonly string[]): Promi
 }
 
 /** Adds all links or none. A unique violation means that another process has added a link at a place or for a row. */
-export const insertLinks = async (db: Pick<Db, 'prepared'>, links: readonly Link[]): Promise<void> => {
+export const insertLinks = async (db: Pick<Db, 'prepared'>, links: readonly Link[]) => {
   await db.prepared`
     insert into public.audit_chain (chain, position, audit_id, head)
     select link.chain, link.position, link.audit_id, decode(link.head, 'hex')
@@ -107,10 +99,9 @@ export const insertLinks = async (db: Pick<Db, 'prepared'>, links: readonly Link
     ) as link(chain, position, audit_id, head)`
 }
 
-/** A row's id, and its link with the head before it. */
 export type PresentAudit = { readonly id: bigint; readonly link: Link | null; readonly previousHead: Uint8Array | null }
 
-/** Of some audit rows those that are there, by their MACs in hex. */
+/** The rows that are there, by their MACs in hex. */
 export const presentAudit = async (
   db: Queryable,
   rows: readonly { readonly mac: string; readonly at: Date }[],
@@ -138,7 +129,6 @@ export const presentAudit = async (
   )
 }
 
-/** The chains to which the newest links belong. */
 export const recentChains = async (db: Queryable, input: { readonly links: number }): Promise<readonly string[]> => {
   const newest = db
     .select({ chain: auditChain.chain })
@@ -151,22 +141,20 @@ export const recentChains = async (db: Queryable, input: { readonly links: numbe
 }
 
 /** Every chain that has a link, with one index step for each chain. */
-export const listChains = async (db: Queryable): Promise<readonly string[]> => {
-  const { rows } = await db.execute<{ chain: string }>(sql`
+export const listChains = async (db: Queryable): Promise<readonly string[]> =>
+  (
+    await readRows<{ chain: string }>(db)`
     with recursive each as (
       (select chain from audit_chain order by chain limit 1)
       union all
       select (select c.chain from audit_chain c where c.chain > each.chain order by c.chain limit 1)
       from each where each.chain is not null
     )
-    select chain from each where chain is not null`)
-  return rows.map((row) => row.chain)
-}
+    select chain from each where chain is not null`
+  ).map((row) => row.chain)
 
-/** A link and its row. */
 export type ReadLink = Link & { readonly row: TimedRecord | null }
 
-/** Links of a chain in order, after a position and up to another, if there is one. */
 export const readLinks = async (
   db: Queryable,
   input: { readonly chain: string; readonly after: bigint; readonly upTo?: bigint | null; readonly limit: number },
@@ -190,7 +178,6 @@ export const readLinks = async (
   }))
 }
 
-/** How many rows have no link, and since when. */
 export const countUnchained = async (
   db: Queryable,
   input: { readonly chain: string | null },

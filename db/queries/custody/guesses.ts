@@ -1,11 +1,14 @@
-// The rows of the guess guard. Each statement commits by itself. Times are the database's, the clock that all processes share.
-// What is written comes with its MAC, and only if the row has not changed since it was read: the revision says so.
+// The rows of the guess guard. Each statement commits by itself. Times are the database's, the clock that all processes
+// share. What is written comes with its MAC, and only if the row has not changed since it was read: the revision says
+// so.
 
 import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
+import { eqIfGiven } from '../../rows.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
 import type { TryLimit } from '../throttles.ts'
 import type { RowImage } from './journal.ts'
+import type { Page } from './locks.ts'
 import { proofOf, provenImage, requireImage } from './proofs.ts'
 
 const LEASE_SECONDS = 10
@@ -36,7 +39,7 @@ type ReadGuesses = {
 
 type Read = Omit<LeasedRow, 'revision'> & { readonly revision: string | null } & Omit<ReadGuesses, 'row'>
 
-/** A prepared statement; its clock is to the millisecond, as the MAC has its times. @returns null if the owner has no user key. */
+/** A prepared statement. Its clock has milliseconds, as the MAC's times. @returns null if the owner has no user key. */
 export const readGuesses = async (
   db: Db,
   { projectId, ownerId, limits }: Owner & { readonly limits: readonly TryLimit[] },
@@ -64,16 +67,7 @@ export const lockGuesses = async (tx: Tx, owner: Owner): Promise<Pick<ReadGuesse
   return key === undefined ? null : { row, version: key.version }
 }
 
-/** `was`: the revision of the row that it follows on. */
 export type NextGuesses = GuessesRow & { readonly was: number }
-
-const countOf = ({ fails, total, lockedUntil, revision, mac }: GuessesRow) => ({
-  fails,
-  total,
-  lockedUntil,
-  revision,
-  mac,
-})
 
 type Leased = { readonly lease: string }
 
@@ -83,10 +77,7 @@ type Written = Omit<LeasedRow, 'revision'> & { readonly revision: string; readon
 const imageIn = ([row]: readonly Written[], meant: LeasedRow): RowImage | null =>
   provenImage(pinGuesses, meant, row === undefined ? [] : [{ ...row, revision: Number(row.revision) }])
 
-/**
- * Writes a charged count and takes the lease; a prepared statement.
- * @returns null if the count has changed, or is leased. @throws NotWritten
- */
+/** Takes the lease; a prepared statement. @returns null if the count has changed, or is leased. @throws NotWritten */
 export const writeCharge = async (db: Db, { lease, was, ...row }: NextGuesses & Leased): Promise<RowImage | null> => {
   const written = await db.prepared<Written>`
     update public.pin_guesses
@@ -100,10 +91,7 @@ export const writeCharge = async (db: Db, { lease, was, ...row }: NextGuesses & 
   return imageIn(written, { ...row, lease })
 }
 
-/**
- * Writes a count and ends the lease; a prepared statement.
- * @returns null if the count has changed, or the lease is not this one. @throws NotWritten
- */
+/** Ends the lease; a prepared statement. @returns null if the count or the lease has changed. @throws NotWritten */
 export const writeReleased = async (db: Db, { lease, was, ...row }: NextGuesses & Leased): Promise<RowImage | null> => {
   const written = await db.prepared<Written>`
     update public.pin_guesses
@@ -116,7 +104,7 @@ export const writeReleased = async (db: Db, { lease, was, ...row }: NextGuesses 
 }
 
 /** Ends the lease and keeps the count; a prepared statement. @returns false if the lease is not this one. */
-export const endLease = async (db: Db, { projectId, ownerId, lease }: Owner & Leased): Promise<boolean> => {
+export const endLease = async (db: Db, { projectId, ownerId, lease }: Owner & Leased) => {
   const ended = await db.prepared`
     update public.pin_guesses set lease = null, lease_until = null
     where project_id = ${projectId} and owner_id = ${ownerId} and lease = ${lease}
@@ -126,10 +114,11 @@ export const endLease = async (db: Db, { projectId, ownerId, lease }: Owner & Le
 
 /** Writes a count whatever was there; a row that is gone is made again. @throws NotWritten */
 export const replaceGuesses = async (db: Queryable, row: GuessesRow): Promise<RowImage> => {
+  const { projectId: _, ownerId: __, ...set } = row
   const written = await db
     .insert(pinGuesses)
     .values(row)
-    .onConflictDoUpdate({ target: [pinGuesses.projectId, pinGuesses.ownerId], set: countOf(row) })
+    .onConflictDoUpdate({ target: [pinGuesses.projectId, pinGuesses.ownerId], set })
     .returning(proofOf(pinGuesses, row))
   return requireImage(pinGuesses, row, written)
 }
@@ -137,16 +126,15 @@ export const replaceGuesses = async (db: Queryable, row: GuessesRow): Promise<Ro
 /** Owners with a user key after `after`, in order, each with its count; null if that row is gone. */
 export const listGuesses = (
   db: Queryable,
-  input: { readonly projectId: string | null; readonly after: Owner | null; readonly limit: number },
-): Promise<readonly (Owner & { readonly row: GuessesRow | null })[]> => {
-  const { projectId, after, limit } = input
-  return db
+  { projectId, after, limit }: Page<Owner>,
+): Promise<readonly (Owner & { readonly row: GuessesRow | null })[]> =>
+  db
     .select({ projectId: userKeys.projectId, ownerId: userKeys.ownerId, row: getTableColumns(pinGuesses) })
     .from(userKeys)
     .leftJoin(pinGuesses, joined)
     .where(
       and(
-        projectId === null ? undefined : eq(userKeys.projectId, projectId),
+        eqIfGiven(userKeys.projectId, projectId),
         after === null
           ? undefined
           : sql`(${userKeys.projectId}, ${userKeys.ownerId}) > (${after.projectId}::uuid, ${after.ownerId}::text)`,
@@ -154,4 +142,3 @@ export const listGuesses = (
     )
     .orderBy(asc(userKeys.projectId), asc(userKeys.ownerId))
     .limit(limit)
-}

@@ -2,6 +2,7 @@
 
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
+import { firstRow, readRows, readValue } from '../../rows.ts'
 import { audit, vaultJournals } from '../../schema.ts'
 
 export type Kept = {
@@ -11,8 +12,9 @@ export type Kept = {
   /** What else is kept of a row `t`, in a field `more`. */
   readonly more?: SQL
   /**
-   * Shows which of two states of a row is newer: a number that only grows, and perhaps a time after which nothing changes. Absent
-   * if the deciding values never change. A rotation of the project's key only seals the row again, and older seals still open.
+   * Shows which of two states of a row is newer: a number that only grows, and perhaps a time after which nothing
+   * changes. Absent if the deciding values never change. A rotation of the project's key only seals the row again, and
+   * older seals still open.
    */
   readonly age?: { readonly grows: string; readonly ends?: string }
   /** The columns that are written where the present row is older. */
@@ -81,14 +83,13 @@ export type JournalTable = keyof typeof KEPT
 
 export const JOURNAL_TABLES = Object.keys(KEPT) as readonly JournalTable[]
 
-/** Rows by the values of some of their columns. */
 export type RowsWith = { readonly table: JournalTable; readonly where: Readonly<Record<string, string>> }
 
 /** `text` is the row in JSON. */
 export type RowImage = {
   readonly table: JournalTable
   readonly text: string
-  /** It was only read from the table, which may have shown anything at that moment: another image of the row counts more. */
+  /** It was only read from the table, which may show anything: another image of the row counts more. */
   readonly isSeen?: true
 }
 
@@ -105,22 +106,16 @@ export const imageOf = (table: JournalTable, row: SQL): SQL<string> => {
 
 const imagesOf = (table: JournalTable, rows: readonly RowsWith[]): SQL => {
   const { more }: Kept = KEPT[table]
-  const matches = rows.map(({ where }) =>
-    sql.join(
-      Object.entries(where).map(([column, value]) => sql`t.${sql.identifier(column)} = ${value}`),
-      sql` and `,
-    ),
-  )
+  const matches = rows.map(({ where }) => {
+    const parts = Object.entries(where).map(([column, value]) => sql`t.${sql.identifier(column)} = ${value}`)
+    return sql`(${sql.join(parts, sql` and `)})`
+  })
   const row = imageOf(table, sql`t`)
   const image = more === undefined ? row : sql`(${row}::jsonb || pg_catalog.jsonb_build_object('more', ${more}))::text`
   return sql`select ${table}::text as "table", ${image} as text from public.${sql.identifier(table)} t
-    where ${sql.join(
-      matches.map((match) => sql`(${match})`),
-      sql` or `,
-    )}`
+    where ${sql.join(matches, sql` or `)}`
 }
 
-/** The rows as they are now, by one statement. */
 export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Promise<readonly RowImage[]> => {
   const parts = JOURNAL_TABLES.flatMap((table) => {
     const rows = wanted.filter((each) => each.table === table)
@@ -131,7 +126,7 @@ export const readImages = async (db: Queryable, wanted: readonly RowsWith[]): Pr
   return rows.map((row) => ({ ...row, isSeen: true as const }))
 }
 
-/** @returns the row's key as one text, and its age: the newer of two states has the higher one. A row that never changes has 1. */
+/** @returns the row's key as one text, and its age: higher for newer states, 1 for a row that never changes. */
 export const readImage = ({ table, text }: RowImage) => {
   const { key, age }: Kept = KEPT[table]
   const row = JSON.parse(text) as Readonly<Record<string, unknown>>
@@ -150,12 +145,8 @@ const ageIn = (name: 't' | 'excluded', { grows, ends }: NonNullable<Kept['age']>
   return sql`case when ${column(ends)} is null then ${column(grows)} else ${sql.raw(String(ENDED))} end`
 }
 
-/**
- * Writes rows of one table where they are missing, or where the present ones are older.
- * @param texts of different rows.
- * @returns how many were written.
- */
-export const applyImages = async (tx: Tx, table: JournalTable, texts: readonly string[]): Promise<number> => {
+/** Writes rows where they are missing or older. @param texts of different rows. @returns how many were written. */
+export const applyImages = async (tx: Tx, table: JournalTable, texts: readonly string[]) => {
   if (texts.length === 0) return 0
   const { key, age, changing = [] }: Kept = KEPT[table]
   const name = sql.identifier(table)
@@ -183,7 +174,7 @@ export const applyImages = async (tx: Tx, table: JournalTable, texts: readonly s
 }
 
 /** Seals seeds under both credentials again whose second lock is missing; the lock comes after. */
-const shareKeyrings = async (tx: Tx, rows: SQL): Promise<number> => {
+const shareKeyrings = async (tx: Tx, rows: SQL) => {
   const { rowCount } = await tx.execute(sql`
     update keyrings t set sealed = r.sealed
     from jsonb_to_recordset(${rows}) as r(id uuid, sealed bytea, more int)
@@ -201,12 +192,12 @@ type Server = {
 }
 
 /** The server that answers; null while it still goes through its log: later it has more. */
-export const readServer = async (db: Queryable): Promise<Server | null> => {
-  const { rows } = await db.execute<Server>(sql`
+export const readServer = (db: Queryable): Promise<Server | null> =>
+  firstRow(
+    readRows<Server>(db)`
     select ${STARTED} as started, exists (select from ${vaultJournals} where server = ${STARTED}) as "isKnown"
-    where not pg_is_in_recovery()`)
-  return rows[0] ?? null
-}
+    where not pg_is_in_recovery()`,
+  )
 
 const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 
@@ -216,8 +207,9 @@ const idIn = (text: SQL): SQL => sql`case when ${text} ~ ${UUID} then (${text}):
 const UNRECORDED_MAX = 10_000
 
 /**
- * Finds what vaults have signed and made shortly before the last mark, or since, and the API's tables lack. A failover may have lost
- * these rows, or their requests failed. Of a transaction that was signed anew it is unknown, until it is final.
+ * Finds what vaults have signed and made shortly before the last mark, or since, and the API's tables lack. A failover
+ * may have lost these rows, or their requests failed. Of a transaction that was signed anew it is unknown, until it is
+ * final.
  * @returns the ids of transactions and wallets, 10,000 at most.
  */
 export const unrecordedIds = async (
@@ -241,12 +233,8 @@ export const unrecordedIds = async (
 }
 
 /** How many records of a journal this database knows; null if it does not know the journal. */
-export const readMark = async (db: Queryable, id: string): Promise<number | null> => {
-  const { rows } = await db.execute<{ readonly records: number }>(
-    sql`select records::float8 as records from ${vaultJournals} where id = ${id}`,
-  )
-  return rows[0]?.records ?? null
-}
+export const readMark = (db: Queryable, id: string): Promise<number | null> =>
+  readValue<number>(db)`select records::float8 as records from ${vaultJournals} where id = ${id}`
 
 const isInUse = isNull(vaultJournals.retiredAt)
 
@@ -258,7 +246,7 @@ export const listJournals = async (db: Queryable): Promise<readonly string[]> =>
 }
 
 /** @returns false if the database knows no such journal. */
-export const markRetired = async (db: Queryable, { id }: { readonly id: string }): Promise<boolean> => {
+export const markRetired = async (db: Queryable, { id }: { readonly id: string }) => {
   const ofIt = and(eq(vaultJournals.id, id), isInUse)
   const { rowCount } = await db.update(vaultJournals).set({ retiredAt: sql`now()` }).where(ofIt)
   return (rowCount ?? 0) > 0
@@ -267,11 +255,11 @@ export const markRetired = async (db: Queryable, { id }: { readonly id: string }
 type Mark = { readonly id: string; readonly from: number; readonly to: number; readonly started: string }
 
 /**
- * Marks that this database has the contents of a journal's first records, if it still knows `from` of them, on a server that was
- * `started` then. A journal that it does not know has 0.
+ * Marks that this database has the contents of a journal's first records, if it still knows `from` of them, on a server
+ * that was `started` then. A journal that it does not know has 0.
  * @returns false if it is another database, in which nothing was changed.
  */
-export const writeMark = async (db: Queryable, { id, from, to, started }: Mark): Promise<boolean> => {
+export const writeMark = async (db: Queryable, { id, from, to, started }: Mark) => {
   const { rows } = await db.execute(sql`
     insert into ${vaultJournals} as t (id, records, server)
     select ${id}::uuid, ${to}::bigint, ${started}::text where ${STARTED} = ${started}
@@ -284,7 +272,7 @@ export const writeMark = async (db: Queryable, { id, from, to, started }: Mark):
 }
 
 /** The same where it was compared before. One small statement, or none that writes if there are no more records. */
-export const advanceMark = async (db: Db, { id, from, to, started }: Mark): Promise<boolean> => {
+export const advanceMark = async (db: Db, { id, from, to, started }: Mark) => {
   const isSame = sql`id = ${id} and records = ${from} and ${STARTED} = ${started}`
   const { rows } =
     from === to

@@ -1,6 +1,7 @@
 import { and, eq, max, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../../client.ts'
+import { pickColumns } from '../../rows.ts'
 import {
   developerKeys,
   keyrings,
@@ -11,17 +12,16 @@ import {
   walletKeys,
   type wallets,
 } from '../../schema.ts'
-import { CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../words.ts'
-import { freezeMacsOf } from '../freezes.ts'
+import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../words.ts'
+import { selectFreezeMacs } from '../freezes.ts'
 import type { RowImage } from './journal.ts'
-import { proofOf, provenImage, requireImage } from './proofs.ts'
+import { insertProven, updateProven } from './proofs.ts'
 
 export type DeveloperKeyRow = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
 export type UserKeyRow = Pick<typeof userKeys.$inferSelect, 'salt' | 'sealed' | 'version'>
-export type OwnerLockRow = Pick<
-  typeof ownerLocks.$inferSelect,
-  'id' | 'controlMode' | 'sealed' | 'policiesOnly' | 'version'
->
+type FullLock = typeof ownerLocks.$inferSelect
+const LOCK = ['id', 'controlMode', 'sealed', 'policiesOnly', 'version'] as const
+export type OwnerLockRow = Pick<FullLock, (typeof LOCK)[number]>
 
 const developerKeyColumns = { sealed: developerKeys.sealed, version: developerKeys.version }
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
@@ -30,19 +30,16 @@ type OwnerSeedRow = Pick<typeof keyrings.$inferSelect, 'id' | 'sealed' | 'import
 
 type Locks<Lock> = Readonly<Record<ControlMode, Lock | null>>
 
-/** What a wallet was made of. */
 type MadeWallet = Pick<typeof walletKeys.$inferSelect, 'keyringId' | 'network' | 'controlMode' | 'publicKey'> &
   Pick<typeof keyrings.$inferSelect, 'projectId' | 'ownerId'>
 
-/** What is needed to make a wallet: the owner's keys, seed and locks. */
 export type OwnerRow = {
   readonly freezeMacs: Uint8Array | null
   readonly projectKeyVersion: number
   readonly developerKey: DeveloperKeyRow | null
   readonly userKey: UserKeyRow | null
   readonly seed: OwnerSeedRow | null
-  /** The locks of the seed's keyring. */
-  readonly locks: Locks<OwnerLockRow & Pick<typeof ownerLocks.$inferSelect, 'familyKeys'>>
+  readonly locks: Locks<OwnerLockRow & Pick<FullLock, 'familyKeys'>>
   /** null if there is no key of the wallet. */
   readonly made: MadeWallet | null
 }
@@ -50,12 +47,7 @@ export type OwnerRow = {
 /** @returns null if the project does not exist. */
 export const readOwner = async (
   db: Queryable,
-  input: {
-    readonly projectId: string
-    readonly ownerId: string
-    readonly network: Network
-    readonly walletId: string
-  },
+  input: { readonly projectId: string; readonly ownerId: string; readonly walletId: string },
 ): Promise<OwnerRow | null> => {
   const developerLocks = alias(ownerLocks, 'developer_locks')
   const userLocks = alias(ownerLocks, 'user_locks')
@@ -67,33 +59,14 @@ export const readOwner = async (
     .as('newest')
   const [row] = await db
     .select({
-      freezeMacs: freezeMacsOf(input.projectId),
+      freezeMacs: selectFreezeMacs(input.projectId),
       projectKeyVersion: newest.version,
       developerKey: developerKeyColumns,
       userKey: userKeyColumns,
       seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
-      developerLock: {
-        id: developerLocks.id,
-        controlMode: developerLocks.controlMode,
-        sealed: developerLocks.sealed,
-        policiesOnly: developerLocks.policiesOnly,
-        version: developerLocks.version,
-        familyKeys: developerLocks.familyKeys,
-      },
-      userLock: {
-        id: userLocks.id,
-        controlMode: userLocks.controlMode,
-        sealed: userLocks.sealed,
-        policiesOnly: userLocks.policiesOnly,
-        version: userLocks.version,
-        familyKeys: userLocks.familyKeys,
-      },
-      walletKey: {
-        keyringId: walletKeys.keyringId,
-        network: walletKeys.network,
-        controlMode: walletKeys.controlMode,
-        publicKey: walletKeys.publicKey,
-      },
+      developerLock: pickColumns(developerLocks, ...LOCK, 'familyKeys'),
+      userLock: pickColumns(userLocks, ...LOCK, 'familyKeys'),
+      walletKey: pickColumns(walletKeys, 'keyringId', 'network', 'controlMode', 'publicKey'),
       madeOf: { projectId: madeOf.projectId, ownerId: madeOf.ownerId },
     })
     .from(projects)
@@ -113,10 +86,9 @@ export const readOwner = async (
     .leftJoin(madeOf, eq(madeOf.id, walletKeys.keyringId))
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
-  const { freezeMacs, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
-  const locks = { developer: developerLock, user: userLock }
-  const made = row.walletKey === null || row.madeOf === null ? null : { ...row.walletKey, ...row.madeOf }
-  return { freezeMacs, projectKeyVersion, developerKey, userKey, seed, locks, made }
+  const { projectKeyVersion, developerLock, userLock, walletKey, madeOf: keyring, ...others } = row
+  const made = walletKey === null || keyring === null ? null : { ...walletKey, ...keyring }
+  return { ...others, projectKeyVersion, locks: { developer: developerLock, user: userLock }, made }
 }
 
 /** A wallet, as both its row in `wallets` and the rows of its key say. */
@@ -135,7 +107,6 @@ export type WalletKeyRow = {
   /** The sealed seed. */
   readonly sealed: Uint8Array
   readonly locks: Locks<OwnerLockRow>
-  /** The control modes of the locks. */
   readonly controlModes: readonly ControlMode[]
   readonly developerKey: DeveloperKeyRow | null
   readonly userKey: UserKeyRow | null
@@ -217,31 +188,21 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<Re
 export type NewKeyringRow = typeof keyrings.$inferInsert
 
 /** @throws NotWritten */
-export const insertKeyring = async (db: Queryable, row: NewKeyringRow): Promise<RowImage> =>
-  requireImage(
-    keyrings,
-    row,
-    await db
-      .insert(keyrings)
-      .values(row)
-      .returning(proofOf(keyrings, row, 1)),
-  )
+export const insertKeyring = (db: Queryable, row: NewKeyringRow): Promise<RowImage> =>
+  insertProven(db, keyrings, row, 1)
 
-/** Replaces a sealed seed by one under both credentials. @returns null if its bytes are not `was` any more. @throws NotWritten */
-export const replaceSeed = async (
+/** Seals a seed under both credentials. @returns null if its bytes are not `was` any more. @throws NotWritten */
+export const replaceSeed = (
   db: Queryable,
-  input: { readonly keyringId: string; readonly was: Uint8Array; readonly sealed: Uint8Array },
-): Promise<RowImage | null> => {
-  const { keyringId: id, was, sealed } = input
-  const meant = { id, sealed }
-  const written = await db
-    .update(keyrings)
-    .set({ sealed })
-    .where(and(eq(keyrings.id, id), eq(keyrings.sealed, was)))
-    .returning(proofOf(keyrings, meant, CONTROL_MODES.length))
-  return provenImage(keyrings, meant, written)
-}
+  { keyringId: id, was, sealed }: { readonly keyringId: string; readonly was: Uint8Array; readonly sealed: Uint8Array },
+): Promise<RowImage | null> =>
+  updateProven(db, keyrings, {
+    meant: { id, sealed },
+    set: { sealed },
+    where: and(eq(keyrings.id, id), eq(keyrings.sealed, was)),
+    more: CONTROL_MODES.length,
+  })
 
 /** @throws NotWritten */
-export const insertWalletKey = async (db: Queryable, row: typeof walletKeys.$inferInsert): Promise<RowImage> =>
-  requireImage(walletKeys, row, await db.insert(walletKeys).values(row).returning(proofOf(walletKeys, row)))
+export const insertWalletKey = (db: Queryable, row: typeof walletKeys.$inferInsert): Promise<RowImage> =>
+  insertProven(db, walletKeys, row)

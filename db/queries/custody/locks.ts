@@ -1,56 +1,107 @@
-import { and, asc, eq, getTableColumns, gt, sql } from 'drizzle-orm'
-import type { Queryable } from '../../client.ts'
-import { developerKeys, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
-import { freezeMacsOf } from '../freezes.ts'
+import { and, asc, eq, getTableColumns, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { eqIfGiven, firstRow, gtIfGiven, pickColumns } from '../../rows.ts'
+import { developerKeys, keyrings, ownerLocks, pinGuesses, userKeys } from '../../schema.ts'
+import type { ControlMode } from '../../words.ts'
+import { selectFreezeMacs } from '../freezes.ts'
 import type { RowImage } from './journal.ts'
-import { proofOf, provenImage, requireImage } from './proofs.ts'
+import { insertProven, updateProven } from './proofs.ts'
+
+/** `after`: the last id of the page before; null for the first page. `projectId`: null for all projects. */
+export type Page<Id> = { readonly projectId: string | null; readonly after: Id | null; readonly limit: number }
+
+const LOCK = pickColumns(ownerLocks, 'id', 'keyringId', 'controlMode', 'policiesOnly', 'version', 'sealed')
+
+export const pageOfOwnerLocks = (db: Queryable, input: Page<string>) =>
+  db
+    .select({ ...LOCK, projectId: keyrings.projectId })
+    .from(ownerLocks)
+    .innerJoin(keyrings, eq(keyrings.id, ownerLocks.keyringId))
+    .where(and(eqIfGiven(keyrings.projectId, input.projectId), gtIfGiven(ownerLocks.id, input.after)))
+    .orderBy(asc(ownerLocks.id))
+    .limit(input.limit)
+
+export const pageOfKeyrings = (db: Queryable, input: Page<string>) =>
+  db
+    .select({
+      ...pickColumns(keyrings, 'id', 'projectId', 'kind', 'sealed'),
+      controlModes: sql<
+        ControlMode[]
+      >`array(select l.control_mode from owner_locks l where l.keyring_id = keyrings.id)`,
+    })
+    .from(keyrings)
+    .where(and(eqIfGiven(keyrings.projectId, input.projectId), gtIfGiven(keyrings.id, input.after)))
+    .orderBy(asc(keyrings.id))
+    .limit(input.limit)
+
+type LockState = Pick<typeof ownerLocks.$inferSelect, 'sealed' | 'policiesOnly' | 'version'>
+
+/** @returns null if the lock's bytes are not `was` any more. @throws NotWritten */
+export const updateOwnerLock = (
+  tx: Tx,
+  { id, was, ...set }: LockState & { readonly id: string; readonly was: Uint8Array },
+): Promise<RowImage | null> => {
+  const where = and(eq(ownerLocks.id, id), eq(ownerLocks.sealed, was))
+  return updateProven(tx, ownerLocks, { meant: { id, ...set }, set, where })
+}
+
+export const holdOwnerLocks = (tx: Tx, keyringId: string) =>
+  tx
+    .select({ controlMode: ownerLocks.controlMode, version: ownerLocks.version })
+    .from(ownerLocks)
+    .where(eq(ownerLocks.keyringId, keyringId))
+    .orderBy(asc(ownerLocks.id))
+    .for('share')
+
+export const locksUnderPolicies = (
+  db: Queryable,
+  { projectId, ownerId }: { readonly projectId: string; readonly ownerId: string },
+) =>
+  db
+    .select(LOCK)
+    .from(ownerLocks)
+    .innerJoin(keyrings, eq(keyrings.id, ownerLocks.keyringId))
+    .where(and(eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId), eq(ownerLocks.policiesOnly, true)))
+    .orderBy(asc(ownerLocks.id))
 
 /** A credential's key as it was read. It is replaced only if both are still the same. */
 type Versioned = Pick<typeof developerKeys.$inferSelect, 'sealed' | 'version'>
 
-export const readDeveloperKey = async (db: Queryable, projectId: string): Promise<Versioned | null> => {
-  const [row] = await db
-    .select({ sealed: developerKeys.sealed, version: developerKeys.version })
-    .from(developerKeys)
-    .where(eq(developerKeys.projectId, projectId))
-  return row ?? null
-}
+export const readDeveloperKey = (db: Queryable, projectId: string): Promise<Versioned | null> =>
+  firstRow(
+    db
+      .select({ sealed: developerKeys.sealed, version: developerKeys.version })
+      .from(developerKeys)
+      .where(eq(developerKeys.projectId, projectId)),
+  )
 
-/** `after`: the last id of the page before; null for the first page. `projectId`: null for all projects. */
-type Page<Id> = { readonly projectId: string | null; readonly after: Id | null; readonly limit: number }
-
-/** Developer keys in the order of their projects. */
 export const pageOfDeveloperKeys = (db: Queryable, { projectId, after, limit }: Page<string>) => {
   const { projectId: id, sealed, version } = developerKeys
   return db
     .select({ id, projectId: id, sealed, version })
     .from(developerKeys)
-    .where(and(projectId === null ? undefined : eq(id, projectId), after === null ? undefined : gt(id, after)))
+    .where(and(eqIfGiven(id, projectId), gtIfGiven(id, after)))
     .orderBy(asc(id))
     .limit(limit)
 }
 
 /** @throws NotWritten */
-export const insertDeveloperKey = async (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<RowImage> =>
-  requireImage(developerKeys, row, await db.insert(developerKeys).values(row).returning(proofOf(developerKeys, row)))
+export const insertDeveloperKey = (db: Queryable, row: typeof developerKeys.$inferInsert): Promise<RowImage> =>
+  insertProven(db, developerKeys, row)
 
 const isStill = (table: typeof developerKeys | typeof userKeys, was: Versioned) =>
   and(eq(table.version, was.version), eq(table.sealed, was.sealed))
 
 /** @returns null if the row is not `was` any more. @throws NotWritten */
-export const updateDeveloperKey = async (
+export const updateDeveloperKey = (
   db: Queryable,
-  input: { readonly projectId: string; readonly was: Versioned; readonly version: number; readonly sealed: Uint8Array },
-): Promise<RowImage | null> => {
-  const { was, ...meant } = input
-  const { projectId, sealed, version } = meant
-  const written = await db
-    .update(developerKeys)
-    .set({ sealed, version, updatedAt: sql`now()` })
-    .where(and(eq(developerKeys.projectId, projectId), isStill(developerKeys, was)))
-    .returning(proofOf(developerKeys, meant))
-  return provenImage(developerKeys, meant, written)
-}
+  { projectId, was, ...next }: Versioned & { readonly projectId: string; readonly was: Versioned },
+): Promise<RowImage | null> =>
+  updateProven(db, developerKeys, {
+    meant: { projectId, ...next },
+    set: { ...next, updatedAt: sql`now()` },
+    where: and(eq(developerKeys.projectId, projectId), isStill(developerKeys, was)),
+  })
 
 export type NewUserKeyRow = typeof userKeys.$inferInsert & {
   /** The row that counts wrong PINs. */
@@ -62,23 +113,9 @@ export const insertUserKey = async (
   db: Queryable,
   { guessesMac: mac, ...row }: NewUserKeyRow,
 ): Promise<readonly RowImage[]> => {
-  const guesses = {
-    projectId: row.projectId,
-    ownerId: row.ownerId,
-    fails: 0,
-    total: 0,
-    lockedUntil: null,
-    revision: 0,
-    mac,
-  }
-  return [
-    requireImage(userKeys, row, await db.insert(userKeys).values(row).returning(proofOf(userKeys, row))),
-    requireImage(
-      pinGuesses,
-      guesses,
-      await db.insert(pinGuesses).values(guesses).returning(proofOf(pinGuesses, guesses)),
-    ),
-  ]
+  const { projectId, ownerId } = row
+  const guesses = { projectId, ownerId, fails: 0, total: 0, lockedUntil: null, revision: 0, mac }
+  return [await insertProven(db, userKeys, row), await insertProven(db, pinGuesses, guesses)]
 }
 
 type UserKeyRow = typeof userKeys.$inferSelect
@@ -86,7 +123,6 @@ type Owner = Pick<UserKeyRow, 'projectId' | 'ownerId'>
 
 const ofOwner = (owner: Owner) => and(eq(userKeys.projectId, owner.projectId), eq(userKeys.ownerId, owner.ownerId))
 
-/** User keys in the order of their owners. */
 export const pageOfUserKeys = (db: Queryable, { projectId, after, limit }: Page<Owner>) => {
   const { projectId: project, ownerId: owner, sealed, version } = userKeys
   const isAfter =
@@ -94,45 +130,35 @@ export const pageOfUserKeys = (db: Queryable, { projectId, after, limit }: Page<
   return db
     .select({ id: { projectId: project, ownerId: owner }, sealed, version })
     .from(userKeys)
-    .where(and(projectId === null ? undefined : eq(project, projectId), isAfter))
+    .where(and(eqIfGiven(project, projectId), isAfter))
     .orderBy(asc(project), asc(owner))
     .limit(limit)
 }
 
-/** The key of an owner, and the MACs of what is frozen. */
-export const readUserKey = async (
+export const readUserKey = (
   db: Queryable,
   owner: Owner,
-): Promise<(UserKeyRow & { readonly freezeMacs: Uint8Array | null }) | null> => {
-  const [row] = await db
-    .select({ ...getTableColumns(userKeys), freezeMacs: freezeMacsOf(owner.projectId) })
-    .from(userKeys)
-    .where(ofOwner(owner))
-  return row ?? null
-}
+): Promise<(UserKeyRow & { readonly freezeMacs: Uint8Array | null }) | null> =>
+  firstRow(
+    db
+      .select({ ...getTableColumns(userKeys), freezeMacs: selectFreezeMacs(owner.projectId) })
+      .from(userKeys)
+      .where(ofOwner(owner)),
+  )
 
 /** @returns null if the row is not `was` any more. @throws NotWritten */
-export const updateUserKey = async (
+export const updateUserKey = (
   db: Queryable,
-  input: Owner & {
-    readonly was: Versioned
-    readonly version: number
-    readonly salt: Uint8Array
-    readonly sealed: Uint8Array
-  },
-): Promise<RowImage | null> => {
-  const { projectId, ownerId, was, version, salt, sealed } = input
-  const meant = { projectId, ownerId, salt, sealed, version }
-  const written = await db
-    .update(userKeys)
-    .set({ salt, sealed, version, updatedAt: sql`now()` })
-    .where(and(ofOwner(input), isStill(userKeys, was)))
-    .returning(proofOf(userKeys, meant))
-  return provenImage(userKeys, meant, written)
-}
+  { projectId, ownerId, was, ...next }: Owner & Versioned & { readonly was: Versioned; readonly salt: Uint8Array },
+): Promise<RowImage | null> =>
+  updateProven(db, userKeys, {
+    meant: { projectId, ownerId, ...next },
+    set: { ...next, updatedAt: sql`now()` },
+    where: and(ofOwner({ projectId, ownerId }), isStill(userKeys, was)),
+  })
 
 export type NewOwnerLockRow = typeof ownerLocks.$inferInsert
 
 /** @throws NotWritten */
-export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Promise<RowImage> =>
-  requireImage(ownerLocks, row, await db.insert(ownerLocks).values(row).returning(proofOf(ownerLocks, row)))
+export const insertOwnerLock = (db: Queryable, row: NewOwnerLockRow): Promise<RowImage> =>
+  insertProven(db, ownerLocks, row)

@@ -3,25 +3,16 @@
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
+import { firstRow, readRows } from '../../rows.ts'
 import type { ControlMode, KeyringKind, UserSecretKind } from '../../words.ts'
 import { requireWritten } from '../../written.ts'
-
-export const OUTER_LAYER_KINDS = [
-  'developer_key',
-  'user_key',
-  'user_key_lock',
-  'keyring',
-  'owner_lock',
-  'policy_lock',
-] as const
-export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 
 export type OuterLayer = {
   /** Names the row within its project: the id of the project, the owner, the keyring or the lock. */
   readonly id: string
   /**
-   * What the envelope of a developer key or a user key, of a user key's lock, of a keyring or of an owner lock binds; null of
-   * others.
+   * What the envelope of a developer key or a user key, of a user key's lock, of a keyring or of an owner lock binds;
+   * null of others.
    */
   readonly version: number | null
   readonly userKeyLock: {
@@ -55,73 +46,62 @@ type Table = {
 
 const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
-const bound = (binds: Partial<Record<'version' | 'userKeyLock' | 'keyring' | 'ownerLock', SQL>>): SQL => {
+const describeTable = (
+  name: SQL,
+  binds: Partial<Record<'version' | 'userKeyLock' | 'keyring' | 'ownerLock', SQL>>,
+  others: Partial<Table> = {},
+): Table => {
   const { version = sql`null`, userKeyLock = sql`null`, keyring = sql`null`, ownerLock = sql`null` } = binds
-  return sql`${version} as version, ${userKeyLock} as "userKeyLock", ${keyring} as keyring, ${ownerLock} as "ownerLock"`
+  return {
+    name,
+    key: sql`t.id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    binds: sql`${version} as version, ${userKeyLock} as "userKeyLock", ${keyring} as keyring, ${ownerLock} as "ownerLock"`,
+    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
+    ...others,
+  }
 }
 
-const TABLES: Record<OuterLayerKind, Table> = {
-  developer_key: {
-    name: sql`developer_keys`,
-    key: sql`t.project_id`,
-    type: sql`uuid`,
-    first: NIL_UUID,
-    binds: bound({ version: sql`t.version` }),
-    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
-  },
-  user_key: {
-    name: sql`user_keys`,
-    key: sql`t.owner_id`,
-    type: sql`text`,
-    first: '',
-    binds: bound({ version: sql`t.version` }),
-    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
-  },
+const TABLES = {
+  developer_key: describeTable(sql`developer_keys`, { version: sql`t.version` }, { key: sql`t.project_id` }),
+  user_key: describeTable(
+    sql`user_keys`,
+    { version: sql`t.version` },
+    { key: sql`t.owner_id`, type: sql`text`, first: '' },
+  ),
   // A removed lock has no sealed bytes, so no version is newer.
-  user_key_lock: {
-    name: sql`user_key_locks`,
-    key: sql`t.id`,
-    type: sql`uuid`,
-    first: NIL_UUID,
-    binds: bound({
-      userKeyLock: sql`json_build_object('ownerId', t.owner_id, 'kind', t.kind, 'passkeyId', t.passkey_id,
+  user_key_lock: describeTable(sql`user_key_locks`, {
+    userKeyLock: sql`json_build_object('ownerId', t.owner_id, 'kind', t.kind, 'passkeyId', t.passkey_id,
         'version', t.version)`,
-    }),
-    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
-  },
-  keyring: {
-    name: sql`keyrings`,
-    key: sql`t.id`,
-    type: sql`uuid`,
-    first: NIL_UUID,
-    binds: bound({
-      keyring: sql`json_build_object('kind', t.kind, 'controlModes', array(
+  }),
+  keyring: describeTable(sql`keyrings`, {
+    keyring: sql`json_build_object('kind', t.kind, 'controlModes', array(
         select l.control_mode from owner_locks l where l.keyring_id = t.id))`,
-    }),
-    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
-  },
-  owner_lock: {
-    name: sql`owner_locks`,
-    key: sql`t.id`,
-    type: sql`uuid`,
-    first: NIL_UUID,
-    binds: bound({
+  }),
+  owner_lock: describeTable(
+    sql`owner_locks`,
+    {
       ownerLock: sql`json_build_object('keyringId', t.keyring_id, 'controlMode', t.control_mode,
         'policiesOnly', t.policies_only, 'version', t.version)`,
-    }),
-    ofProject: (projectId) =>
-      sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
-  },
-  policy_lock: {
-    name: sql`policy_locks`,
-    key: sql`t.id`,
-    type: sql`uuid`,
-    first: NIL_UUID,
-    binds: bound({}),
-    ofProject: (projectId) =>
-      sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
-  },
-}
+    },
+    {
+      ofProject: (projectId) =>
+        sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
+    },
+  ),
+  policy_lock: describeTable(
+    sql`policy_locks`,
+    {},
+    {
+      ofProject: (projectId) =>
+        sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
+    },
+  ),
+} satisfies Record<string, Table>
+
+export type OuterLayerKind = keyof typeof TABLES
+export const OUTER_LAYER_KINDS = Object.keys(TABLES) as readonly OuterLayerKind[]
 
 type OfVersion = { readonly kind: OuterLayerKind; readonly projectId: string; readonly olderThan: number }
 
@@ -130,37 +110,33 @@ const isOlder = (version: number): SQL => {
   return sql`substring(t.sealed from 3 for 4) < decode(${keyId}, 'hex')`
 }
 
-/** Rows that are sealed under an older version of the project's key, in the order of their ids. */
+/** In the order of their ids. */
 export const listOuterLayers = async (
   db: Queryable,
   input: OfVersion & { readonly after: string | null; readonly limit: number },
 ): Promise<readonly OuterLayer[]> => {
   const { name, key, type, first, binds, ofProject } = TABLES[input.kind]
-  const { rows } = await db.execute<OuterLayer>(sql`
+  return readRows<OuterLayer>(db)`
     select ${key}::text as id, ${binds}, t.sealed
     from ${name} t
     where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
       and ${isOlder(input.olderThan)}
     order by ${key}
-    limit ${input.limit}`)
-  return [...rows]
+    limit ${input.limit}`
 }
 
-export const countOuterLayers = async (db: Queryable, input: OfVersion): Promise<number> => {
+export const countOuterLayers = async (db: Queryable, input: OfVersion) => {
   const { name, ofProject } = TABLES[input.kind]
-  const {
-    rows: [row],
-  } = await db.execute<{ rows: number }>(sql`
-    select count(*)::int as rows from ${name} t where ${ofProject(input.projectId)} and ${isOlder(input.olderThan)}`)
+  const row = await firstRow(
+    readRows<{ rows: number }>(db)`
+    select count(*)::int as rows from ${name} t where ${ofProject(input.projectId)} and ${isOlder(input.olderThan)}`,
+  )
   return row?.rows ?? 0
 }
 
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+const encodeHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-/**
- * Replaces the sealed bytes of rows where these are still `before`.
- * @returns how many rows were replaced. @throws NotWritten
- */
+/** Replaces sealed bytes that are still `before`. @returns how many rows were replaced. @throws NotWritten */
 export const replaceOuterLayers = async (
   db: Queryable,
   input: {
@@ -168,7 +144,7 @@ export const replaceOuterLayers = async (
     readonly projectId: string
     readonly layers: readonly { readonly id: string; readonly before: Uint8Array; readonly after: Uint8Array }[]
   },
-): Promise<number> => {
+) => {
   const { layers } = input
   const { name, key, type, ofProject } = TABLES[input.kind]
   // All rotations lock the rows in the same order, so that two at once do not deadlock.
@@ -176,8 +152,8 @@ export const replaceOuterLayers = async (
     with change as (
       select * from unnest(
         ${sql.param(layers.map((layer) => layer.id))}::${type}[],
-        ${sql.param(layers.map((layer) => hexOf(layer.before)))}::text[],
-        ${sql.param(layers.map((layer) => hexOf(layer.after)))}::text[]
+        ${sql.param(layers.map((layer) => encodeHex(layer.before)))}::text[],
+        ${sql.param(layers.map((layer) => encodeHex(layer.after)))}::text[]
       ) as c(id, before, after)
     ), held as (
       select ${key} as id, c.after

@@ -1,63 +1,70 @@
 // The rows of policies for custody: locks and spending. unrevoked-policies.ts has what other code may read.
 
-import { and, asc, eq, getTableColumns, gt, inArray, isNull, sql } from 'drizzle-orm'
+import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'
-import { uint256In } from '../../columns.ts'
-import { policies, policyLocks, wallets } from '../../schema.ts'
+import { type AsText, eqIfGiven, firstRow, gtIfGiven, pickColumns } from '../../rows.ts'
+import { policies, policyLocks, usedApprovals, wallets } from '../../schema.ts'
+import { uint256In } from '../../tables.ts'
 import { NotWritten } from '../../written.ts'
-import { type AuditRow, requireAuditMacs, textOf } from './audit.ts'
+import { type AuditRow, encodeAuditRows, requireAuditMacs } from './audit.ts'
 import { ENDED, type RowImage, readImage } from './journal.ts'
-import { proofOf, provenImage, requireImage } from './proofs.ts'
+import type { Page } from './locks.ts'
+import { insertProven, proofOf, provenImage, requireImage, updateProven } from './proofs.ts'
+
+type UsedApproval = Omit<typeof usedApprovals.$inferInsert, 'usedAt'> & {
+  readonly expiresAt: Date
+  /** The longest lifetime of an approval. */
+  readonly expiresInSeconds: number
+}
+
+type Returned = Record<'approvalId' | 'projectId' | 'policyId' | 'requestHash', unknown> & { readonly image: string }
+
+/** @returns null if the approval was used, is over by the database's clock, or lasts too long. @throws NotWritten */
+export const insertUsedApproval = async (tx: Tx, row: UsedApproval): Promise<RowImage | null> => {
+  const { approvalId, projectId, policyId, requestHash, expiresAt, expiresInSeconds } = row
+  const meant = { approvalId, projectId, policyId, requestHash }
+  const { rows } = await tx.execute<Returned>(sql`
+    insert into public.used_approvals (approval_id, project_id, policy_id, request_hash)
+    select ${approvalId}::uuid, ${projectId}::uuid, ${policyId}::uuid, ${requestHash}::bytea
+    where ${expiresAt.toISOString()}::timestamptz > clock_timestamp()
+      and ${expiresAt.toISOString()}::timestamptz <= clock_timestamp() + make_interval(secs => ${expiresInSeconds})
+    on conflict do nothing
+    returning approval_id as "approvalId", project_id as "projectId", policy_id as "policyId", request_hash as "requestHash",
+      pg_catalog.to_jsonb(used_approvals)::text as image`)
+  return provenImage(usedApprovals, meant, rows)
+}
 
 /** A policy without what proves its spending, which stays in custody. */
 export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
 
 /** What the owner of the wallet has agreed to. It never changes. */
-export type PolicyTerms = Pick<
-  PolicyRow,
-  | 'id'
-  | 'network'
-  | 'argumentRules'
-  | 'expiresAt'
-  | 'maxTotalValue'
-  | 'maxUses'
-  | 'maxTotalFee'
-  | 'tokenLimits'
-  | 'rollingLimits'
-  | 'requireApproval'
->
+export type PolicyTerms = Pick<PolicyRow, keyof typeof termsColumns>
 
 const { mac: _, ...shownColumns } = getTableColumns(policies)
 export const policyColumns = shownColumns
 
-const termsColumns = {
-  id: policies.id,
-  network: policies.network,
-  argumentRules: policies.argumentRules,
-  expiresAt: policies.expiresAt,
-  maxTotalValue: policies.maxTotalValue,
-  maxUses: policies.maxUses,
-  maxTotalFee: policies.maxTotalFee,
-  tokenLimits: policies.tokenLimits,
-  rollingLimits: policies.rollingLimits,
-  requireApproval: policies.requireApproval,
-}
+const termsColumns = pickColumns(
+  policies,
+  'id',
+  'network',
+  'argumentRules',
+  'expiresAt',
+  'maxTotalValue',
+  'maxUses',
+  'maxTotalFee',
+  'tokenLimits',
+  'rollingLimits',
+  'requireApproval',
+)
 
-type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, 'id' | 'sealed'>
-
-/** What a policy's MAC covers. Each charge counts one use, so no two states of a policy are equal. Amounts are base units. */
+/** What a policy's MAC covers, in base units. Each charge counts one use, so no two states of a policy are equal. */
 export type Spending = Pick<PolicyRow, 'uses' | 'spentValue' | 'spentFee' | 'limitCounts'>
 export type SpendingRow = Spending & Pick<typeof policies.$inferSelect, 'mac'>
 
-const lockColumns = { id: policyLocks.id, sealed: policyLocks.sealed }
+const lockColumns = pickColumns(policyLocks, 'id', 'sealed')
+type PolicyLockRow = Pick<typeof policyLocks.$inferSelect, keyof typeof lockColumns>
 
-const spendingColumns = {
-  uses: policies.uses,
-  spentValue: policies.spentValue,
-  spentFee: policies.spentFee,
-  limitCounts: policies.limitCounts,
-  mac: policies.mac,
-}
+const spendingColumns = pickColumns(policies, 'uses', 'spentValue', 'spentFee', 'limitCounts', 'mac')
 
 export const isUnrevoked = isNull(policies.revokedAt)
 
@@ -78,10 +85,10 @@ export const insertPolicy = async (
 }
 
 /** @throws NotWritten */
-export const insertPolicyLock = async (tx: Tx, row: typeof policyLocks.$inferInsert): Promise<RowImage> =>
-  requireImage(policyLocks, row, await tx.insert(policyLocks).values(row).returning(proofOf(policyLocks, row)))
+export const insertPolicyLock = (tx: Tx, row: typeof policyLocks.$inferInsert): Promise<RowImage> =>
+  insertProven(tx, policyLocks, row)
 
-/** Marks a policy of a wallet as revoked, and erases its lock and its MAC. @returns null if it was revoked before. @throws NotWritten */
+/** Revokes a policy, and erases its lock and its MAC. @returns null if it was revoked before. @throws NotWritten */
 export const endPolicy = async (
   tx: Tx,
   { policyId, walletId }: { readonly policyId: string; readonly walletId: string },
@@ -101,19 +108,14 @@ export const endPolicy = async (
 
 export type LockedPolicy = { readonly lock: PolicyLockRow; readonly spending: SpendingRow }
 
-type LockedRow = PolicyLockRow &
-  Pick<SpendingRow, 'limitCounts' | 'mac'> & {
-    readonly uses: string
-    readonly spentValue: string
-    readonly spentFee: string
-  }
+type SpendingText = AsText<SpendingRow, 'uses' | 'spentValue' | 'spentFee'>
 
 /** A prepared statement. @returns null if the policy is for another wallet, or was revoked. */
 export const readPolicyLock = async (
   db: Db,
   input: { readonly policyId: string; readonly walletId: string },
 ): Promise<LockedPolicy | null> => {
-  const [row] = await db.prepared<LockedRow>`
+  const [row] = await db.prepared<PolicyLockRow & SpendingText>`
     select l.id, l.sealed, p.uses, p.spent_value as "spentValue", p.spent_fee as "spentFee",
       p.limit_counts as "limitCounts", p.mac
     from public.policy_locks l join public.policies p on p.id = l.policy_id
@@ -125,32 +127,26 @@ export const readPolicyLock = async (
 }
 
 /** What was spent, which stays so until the transaction ends. @returns null if the policy was revoked. */
-export const lockSpending = async (tx: Tx, id: string): Promise<SpendingRow | null> => {
-  const [row] = await tx
-    .select(spendingColumns)
-    .from(policies)
-    .where(and(eq(policies.id, id), isUnrevoked))
-    .for('no key update')
-  return row ?? null
-}
+export const lockSpending = (tx: Tx, id: string): Promise<SpendingRow | null> =>
+  firstRow(
+    tx
+      .select(spendingColumns)
+      .from(policies)
+      .where(and(eq(policies.id, id), isUnrevoked))
+      .for('no key update'),
+  )
 
 /**
- * Writes what was spent, unless `expiresAt` is over by the database's clock. `now()` would be the begin of the transaction,
- * which may have waited since.
+ * Writes what was spent, unless `expiresAt` is over by the database's clock. `now()` would be the begin of the
+ * transaction, which may have waited since.
  * @returns null if it is over. @throws NotWritten
  */
-export const writeSpending = async (
+export const writeSpending = (
   tx: Tx,
-  { id, expiresAt, ...spending }: SpendingRow & Pick<PolicyRow, 'id' | 'expiresAt'>,
+  { id, expiresAt, ...set }: SpendingRow & Pick<PolicyRow, 'id' | 'expiresAt'>,
 ): Promise<RowImage | null> => {
   const isOpen = expiresAt === null ? undefined : sql`${expiresAt.toISOString()}::timestamptz > clock_timestamp()`
-  const meant = { id, ...spending }
-  const written = await tx
-    .update(policies)
-    .set(spending)
-    .where(and(eq(policies.id, id), isOpen))
-    .returning(proofOf(policies, meant))
-  return provenImage(policies, meant, written)
+  return updateProven(tx, policies, { meant: { id, ...set }, set, where: and(eq(policies.id, id), isOpen) })
 }
 
 type Charging = {
@@ -162,19 +158,12 @@ type Charging = {
   readonly rows: readonly AuditRow[]
 }
 
-type Charged = Pick<SpendingRow, 'limitCounts' | 'mac'> &
-  Pick<PolicyRow, 'id'> & {
-    /** Digits, as the prepared statement returns all these numbers. */
-    readonly uses: string
-    readonly spentValue: string
-    readonly spentFee: string
-    readonly image: string
-    readonly auditMacs: readonly string[]
-  }
+type Charged = SpendingText & Pick<PolicyRow, 'id'> & { readonly image: string; readonly auditMacs: readonly string[] }
 
 /**
  * Writes the new spending and the audit rows of the use with one prepared statement.
- * @returns null if nothing was written, because the row has changed since it was read, or the policy was revoked or has expired.
+ * @returns null if nothing was written, because the row has changed since it was read, or the policy was revoked or has
+ * expired.
  * @throws NotWritten though the charge or some rows may be committed: nothing may be signed.
  */
 export const chargeWithAudit = async (
@@ -194,7 +183,7 @@ export const chargeWithAudit = async (
     ), audited as (
       insert into public.audit (project_id, at, actor, action, subject, details, mac)
       select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
-      from charged, jsonb_to_recordset(${textOf(rows)}::text::jsonb) as r(
+      from charged, jsonb_to_recordset(${encodeAuditRows(rows)}::text::jsonb) as r(
         "projectId" uuid, at timestamptz, actor text, action text, subject text, details jsonb, mac text)
       returning mac
     )
@@ -208,7 +197,6 @@ export const chargeWithAudit = async (
   return requireImage(policies, { id, ...after }, [{ ...rest, ...spent }])
 }
 
-/** The policies of some locks, and their wallets. */
 export const policiesOfLocks = (db: Queryable, lockIds: readonly string[]) =>
   db
     .select({ lockId: policyLocks.id, walletId: wallets.id, keyringId: wallets.keyringId, terms: termsColumns })
@@ -217,24 +205,12 @@ export const policiesOfLocks = (db: Queryable, lockIds: readonly string[]) =>
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
     .where(inArray(policyLocks.id, [...lockIds]))
 
-/** null: of all projects. */
-type OfProject = { readonly projectId: string | null }
-
-const isOf = ({ projectId }: OfProject) => (projectId === null ? undefined : eq(policies.projectId, projectId))
-
-/** Unrevoked policies after `after`, in the order of their ids; `lock` is null if it is gone. */
-export const pageOfPolicies = (
-  db: Queryable,
-  input: OfProject & { readonly after: string | null; readonly limit: number },
-) =>
+/** Unrevoked policies by their ids. `lock` is null if it is gone. @param input.projectId null: of all projects. */
+export const pageOfPolicies = (db: Queryable, input: Page<string>) =>
   db
     .select({
-      id: policies.id,
-      projectId: policies.projectId,
-      walletId: policies.walletId,
-      keyringId: wallets.keyringId,
-      /** The wallet's network. */
-      network: wallets.network,
+      ...pickColumns(policies, 'id', 'projectId', 'walletId'),
+      ...pickColumns(wallets, 'keyringId', 'network'),
       terms: termsColumns,
       spending: spendingColumns,
       lock: lockColumns,
@@ -242,6 +218,6 @@ export const pageOfPolicies = (
     .from(policies)
     .innerJoin(wallets, eq(wallets.id, policies.walletId))
     .leftJoin(policyLocks, eq(policyLocks.policyId, policies.id))
-    .where(and(isUnrevoked, isOf(input), input.after === null ? undefined : gt(policies.id, input.after)))
+    .where(and(isUnrevoked, eqIfGiven(policies.projectId, input.projectId), gtIfGiven(policies.id, input.after)))
     .orderBy(asc(policies.id))
     .limit(input.limit)

@@ -1,9 +1,10 @@
-import { and, asc, count, eq, max, ne, sql } from 'drizzle-orm'
+import { and, asc, eq, max, ne, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
+import { firstRow } from '../../rows.ts'
 import { projectKeys } from '../../schema.ts'
 import { requireWritten } from '../../written.ts'
 import type { RowImage } from './journal.ts'
-import { proofOf, requireImage } from './proofs.ts'
+import { insertProven } from './proofs.ts'
 
 export type ProjectKeyRow = typeof projectKeys.$inferSelect
 
@@ -13,13 +14,11 @@ const ofVersion = (input: Version) =>
   and(eq(projectKeys.projectId, input.projectId), eq(projectKeys.version, input.version))
 
 /** @throws NotWritten */
-export const insertProjectKey = async (db: Queryable, row: typeof projectKeys.$inferInsert): Promise<RowImage> =>
-  requireImage(projectKeys, row, await db.insert(projectKeys).values(row).returning(proofOf(projectKeys, row)))
+export const insertProjectKey = (db: Queryable, row: typeof projectKeys.$inferInsert): Promise<RowImage> =>
+  insertProven(db, projectKeys, row)
 
-export const readProjectKey = async (db: Queryable, input: Version): Promise<ProjectKeyRow | null> => {
-  const [row] = await db.select().from(projectKeys).where(ofVersion(input))
-  return row ?? null
-}
+export const readProjectKey = (db: Queryable, input: Version): Promise<ProjectKeyRow | null> =>
+  firstRow(db.select().from(projectKeys).where(ofVersion(input)))
 
 /** @returns null if the project does not exist. */
 export const newestProjectKeyVersion = async (db: Queryable, projectId: string): Promise<number | null> => {
@@ -30,15 +29,15 @@ export const newestProjectKeyVersion = async (db: Queryable, projectId: string):
   return row?.version ?? null
 }
 
-/** Prevents a rotation until the transaction ends: it waits in `lockProjectKey`. @returns false if there is a newer version. */
-export const holdProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
+/** A rotation waits in `lockProjectKey` until the transaction ends. @returns false if there is a newer version. */
+export const holdProjectKey = async (tx: Tx, input: Version) => {
   await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('key share')
   // A second statement is needed, as the first one does not see what was committed while it waited.
   return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
 }
 
 /** Waits for the transactions that hold a version. @returns false if there is a newer version. */
-export const lockProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
+export const lockProjectKey = async (tx: Tx, input: Version) => {
   await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('update')
   return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
 }
@@ -61,32 +60,27 @@ export const listProjectKeysToRewrap = async (
     .limit(input.limit)
 }
 
-/** How many keys another root key wrapped. */
-export const countProjectKeysToRewrap = async (
-  db: Queryable,
-  input: { readonly rootKeyId: string },
-): Promise<number> => {
-  const [row] = await db.select({ keys: count() }).from(projectKeys).where(ne(projectKeys.rootKeyId, input.rootKeyId))
-  return row?.keys ?? 0
+export const countProjectKeysToRewrap = async (db: Queryable, input: { readonly rootKeyId: string }) => {
+  return db.$count(projectKeys, ne(projectKeys.rootKeyId, input.rootKeyId))
 }
 
 export type Rewrapped = Version & { readonly before: Uint8Array; readonly after: Uint8Array }
 
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+const encodeHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 /** Replaces wrapped keys that are still `before`. @returns how many were replaced. @throws NotWritten */
 export const rewrapProjectKeys = async (
   tx: Tx,
   input: { readonly rootKeyId: string; readonly keys: readonly Rewrapped[] },
-): Promise<number> => {
+) => {
   const { keys, rootKeyId } = input
   const { rows } = await tx.execute<Pick<ProjectKeyRow, 'projectId' | 'version' | 'wrapped' | 'rootKeyId'>>(sql`
     update project_keys p set wrapped = decode(k.after, 'hex'), root_key_id = ${rootKeyId}
     from unnest(
       ${sql.param(keys.map((key) => key.projectId))}::uuid[],
       ${sql.param(keys.map((key) => key.version))}::int[],
-      ${sql.param(keys.map((key) => hexOf(key.before)))}::text[],
-      ${sql.param(keys.map((key) => hexOf(key.after)))}::text[]
+      ${sql.param(keys.map((key) => encodeHex(key.before)))}::text[],
+      ${sql.param(keys.map((key) => encodeHex(key.after)))}::text[]
     ) as k(project_id, version, before, after)
     where p.project_id = k.project_id and p.version = k.version and p.wrapped = decode(k.before, 'hex')
     returning p.project_id as "projectId", p.version, p.wrapped, p.root_key_id as "rootKeyId"`)

@@ -1,17 +1,15 @@
-// What a statement of custody returns of the rows that it writes, compared with what was meant, before and after the commit.
+// What a statement of custody returns of the rows that it writes, compared with what was meant, before and after the
+// commit.
 
-import { and, eq, getTableColumns, getTableName, sql } from 'drizzle-orm'
-import type { PgColumn, PgTable } from 'drizzle-orm/pg-core'
-import type { Queryable } from '../../client.ts'
+import { and, eq, getTableColumns, getTableName, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn, PgInsertValue, PgTable, PgUpdateSetSource } from 'drizzle-orm/pg-core'
+import type { Queryable, Tx } from '../../client.ts'
 import { isSame, NotWritten, requireWritten } from '../../written.ts'
 import { ENDED, imageOf, type JournalTable, KEPT, type Kept, type RowImage, readImage } from './journal.ts'
 
 type Proof<Meant> = Readonly<Record<keyof Meant, unknown>> & { readonly image: string }
 
-/**
- * What a statement returns of the row of `table` that it writes: the columns of `meant`, and the row's image.
- * @param more what a journal also keeps of a keyring: how many locks it has.
- */
+/** What a statement returns: the columns of `meant`, and the image. @param more how many locks a keyring has. */
 export const proofOf = <Meant extends object>(table: PgTable, meant: Meant, more?: number) => {
   const name = getTableName(table) as JournalTable
   const image = imageOf(name, sql`${sql.identifier(name)}`)
@@ -20,10 +18,7 @@ export const proofOf = <Meant extends object>(table: PgTable, meant: Meant, more
   return { ...(Object.fromEntries(columns) as Record<keyof Meant, PgColumn>), image: all }
 }
 
-/**
- * The image of the one row that a statement wrote, by what it returned for `proofOf`.
- * @returns null if it wrote none. @throws NotWritten
- */
+/** @param row what the statement returned for `proofOf`. @returns null if it wrote none. @throws NotWritten */
 export const provenImage = <Meant extends object>(
   table: PgTable,
   meant: Meant,
@@ -47,10 +42,10 @@ const inJson = (value: unknown): unknown => {
   return typeof value === 'bigint' ? Number(value) : value
 }
 
-/** The image decides how old a row may be, and a function of the database's owner may have made it. @throws NotWritten */
-const requireSameImage = (of: PgTable, meant: object, { table, text }: RowImage): void => {
+/** A function of the database's owner may have made the image, which decides how old a row is. @throws NotWritten */
+const requireSameImage = (source: PgTable, meant: object, { table, text }: RowImage): void => {
   const row = JSON.parse(text) as Readonly<Record<string, unknown>>
-  const columns = getTableColumns(of)
+  const columns = getTableColumns(source)
   const { without = [] }: Kept = KEPT[table]
   for (const [name, wanted] of Object.entries(meant)) {
     const column = columns[name]?.name ?? ''
@@ -72,6 +67,57 @@ export const requireImage = <Meant extends object>(
   return image
 }
 
+/** Inserts a row. @param more as of `proofOf`. @throws NotWritten */
+export const insertProven = async <Row extends PgTable>(
+  db: Queryable,
+  table: Row,
+  row: Row['$inferInsert'],
+  more?: number,
+): Promise<RowImage> => {
+  const proof = proofOf<object>(table, row, more)
+  return requireImage<object>(table, row, await db.insert<PgTable>(table).values(row).returning(proof))
+}
+
+type Change = {
+  /** The values that the row must have afterwards. */
+  readonly meant: object
+  readonly set: PgUpdateSetSource<PgTable>
+  readonly where: SQL | undefined
+  readonly more?: number
+}
+
+/** Updates one row. @returns null if none is found. @throws NotWritten */
+export const updateProven = async (
+  db: Queryable,
+  table: PgTable,
+  { meant, set, where, more }: Change,
+): Promise<RowImage | null> =>
+  provenImage(
+    table,
+    meant,
+    await db
+      .update(table)
+      .set(set)
+      .where(where)
+      .returning(proofOf(table, meant, more)),
+  )
+
+type Upsert = Parameters<ReturnType<ReturnType<Tx['insert']>['values']>['onConflictDoUpdate']>[0] & {
+  readonly row: PgInsertValue<PgTable>
+  /** What is compared; absent: the whole row. */
+  readonly meant?: object
+}
+
+/** Inserts a row, or changes the one that is there. @returns null if `setWhere` does not hold. @throws NotWritten */
+export const upsertProven = async (
+  db: Queryable,
+  table: PgTable,
+  { row, meant = row, ...conflict }: Upsert,
+): Promise<RowImage | null> => {
+  const written = await db.insert(table).values(row).onConflictDoUpdate(conflict).returning(proofOf(table, meant))
+  return provenImage(table, meant, written)
+}
+
 /** The key of the project's or the root's that an envelope names: a rotation seals the same again under a newer one. */
 const keyIdOf = (sealed: unknown): number =>
   sealed instanceof Uint8Array && sealed.length > 6 ? new DataView(sealed.buffer, sealed.byteOffset).getUint32(2) : -1
@@ -87,11 +133,11 @@ const isStill = (table: string, meant: Meant, found: Meant): boolean => {
 }
 
 /**
- * Reads committed rows once more: a trigger after the statement, or the transaction's end, may have put earlier ones back, or deleted
- * them.
+ * Reads committed rows once more: a trigger after the statement, or the transaction's end, may have put earlier ones
+ * back, or deleted them.
  * @throws NotWritten unless each row is as it was written, or newer.
  */
-export const requireKept = async (db: Queryable, images: readonly RowImage[]): Promise<void> => {
+export const requireKept = async (db: Queryable, images: readonly RowImage[]) => {
   const found = await Promise.all(
     images.map(async (image) => {
       const { of, meant } = proven.get(image) ?? {}

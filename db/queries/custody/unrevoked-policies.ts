@@ -1,21 +1,26 @@
-// What code outside of custody may read of policies: the unrevoked ones, without the MACs of their spending. They may be expired or
-// used up.
+// What code outside of custody may read of policies: the unrevoked ones, without the MACs of their spending. They may
+// be expired or used up.
 
 import { and, asc, count, eq } from 'drizzle-orm'
 import type { Db, Queryable } from '../../client.ts'
-import { editedInstantIn, uint256In } from '../../columns.ts'
+import { type AsText, eqIfGiven, firstRow } from '../../rows.ts'
 import { policies, wallets } from '../../schema.ts'
+import { editedInstantIn, uint256In } from '../../tables.ts'
 import type { ControlMode, Network } from '../../words.ts'
 import { type Page, type Reach, within } from '../wallets.ts'
-import { isUnrevoked, type LockedPolicy, type PolicyRow, type PolicyTerms, policyColumns } from './policies.ts'
+import {
+  isUnrevoked,
+  type LockedPolicy,
+  type PolicyRow,
+  type PolicyTerms,
+  policyColumns,
+  type SpendingRow,
+} from './policies.ts'
 
-/** A policy of any project, revoked or not. */
-export const findPolicy = async (db: Queryable, id: string): Promise<PolicyRow | null> => {
-  const [row] = await db.select(policyColumns).from(policies).where(eq(policies.id, id))
-  return row ?? null
-}
+export const findPolicy = (db: Queryable, id: string): Promise<PolicyRow | null> =>
+  firstRow(db.select(policyColumns).from(policies).where(eq(policies.id, id)))
 
-const countPolicies = async (db: Queryable, walletId: string): Promise<number> => {
+const countPolicies = async (db: Queryable, walletId: string) => {
   const [row] = await db
     .select({ policies: count() })
     .from(policies)
@@ -36,7 +41,6 @@ type PolicyFilter = {
   readonly id: string | null
   readonly network: Network | null
   readonly walletId: string | null
-  /** The wallet's control mode. */
   readonly controlMode: ControlMode | null
 }
 
@@ -52,10 +56,10 @@ export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter):
         eq(policies.projectId, input.projectId),
         within(input),
         isUnrevoked,
-        id === null ? undefined : eq(policies.id, id),
-        network === null ? undefined : eq(policies.network, network),
-        walletId === null ? undefined : eq(policies.walletId, walletId),
-        controlMode === null ? undefined : eq(wallets.controlMode, controlMode),
+        eqIfGiven(policies.id, id),
+        eqIfGiven(policies.network, network),
+        eqIfGiven(policies.walletId, walletId),
+        eqIfGiven(wallets.controlMode, controlMode),
       ),
     )
     .orderBy(asc(policies.createdAt), asc(policies.id))
@@ -63,7 +67,6 @@ export const listPolicies = (db: Queryable, input: Reach & Page & PolicyFilter):
     .offset(input.offset)
 }
 
-/** The id of the wallet of a policy within reach. */
 export const findWalletOfPolicy = async (
   db: Queryable,
   input: Reach & { readonly id: string },
@@ -84,15 +87,10 @@ export type UnrevokedPolicy = PolicyTerms &
     readonly readAt: Date
   }
 
-/** As the database writes numbers and instants. */
-type UnrevokedRow = Omit<UnrevokedPolicy, 'expiresAt' | 'maxTotalValue' | 'maxTotalFee' | 'uses' | 'spentValue'> & {
-  readonly expiresAt: string | null
-  readonly maxTotalValue: string | null
-  readonly maxTotalFee: string
-  readonly uses: string
-  readonly spentValue: string
-  readonly spentFee: string
-  readonly mac: Uint8Array | null
+type UnrevokedRow = AsText<
+  UnrevokedPolicy & Pick<SpendingRow, 'spentFee' | 'mac'>,
+  'expiresAt' | 'maxTotalValue' | 'maxTotalFee' | 'uses' | 'spentValue' | 'spentFee'
+> & {
   readonly lockId: string | null
   readonly sealed: Uint8Array | null
 }
@@ -103,7 +101,7 @@ type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
   readonly lock: LockedPolicy['lock'] | null
 }
 
-const openableOf = (row: UnrevokedRow): OpenablePolicy => {
+const parseOpenable = (row: UnrevokedRow): OpenablePolicy => {
   const { expiresAt, maxTotalValue, maxTotalFee, spentFee, mac, lockId, sealed, ...same } = row
   const [uses, spentValue] = [Number(row.uses), uint256In(row.spentValue)]
   return {
@@ -134,7 +132,7 @@ export const openablePolicies = async (db: Db, { walletId, limit }: OfWallet): P
     where p.wallet_id = ${walletId} and p.revoked_at is null
     order by p.require_approval is not null, p.created_at, p.id
     limit ${limit}`
-  return rows.map(openableOf)
+  return rows.map(parseOpenable)
 }
 
 /** The same without what opens or charges them. */

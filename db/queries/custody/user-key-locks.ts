@@ -1,14 +1,15 @@
-import { and, asc, eq, gt, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, eq, isNotNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../../client.ts'
+import { eqIfGiven, gtIfGiven } from '../../rows.ts'
 import { userKeyLocks, userKeys } from '../../schema.ts'
 import type { UserSecretKind } from '../../words.ts'
 import type { RowImage } from './journal.ts'
-import { proofOf, provenImage } from './proofs.ts'
+import type { Page } from './locks.ts'
+import { upsertProven } from './proofs.ts'
 
 type Row = typeof userKeyLocks.$inferSelect
 type Owner = Pick<Row, 'projectId' | 'ownerId'>
 
-/** A lock by what it is for. */
 export type UserKeyLockOf = Owner & Pick<Row, 'kind' | 'passkeyId'>
 
 export type UserKeyLockRow = Pick<Row, 'kind' | 'passkeyId' | 'version'> & { readonly sealed: Uint8Array }
@@ -16,10 +17,12 @@ export type UserKeyLockRow = Pick<Row, 'kind' | 'passkeyId' | 'version'> & { rea
 const ofOwner = (owner: Owner) =>
   and(eq(userKeyLocks.projectId, owner.projectId), eq(userKeyLocks.ownerId, owner.ownerId))
 
-const isOne = (of: UserKeyLockOf) =>
-  and(ofOwner(of), eq(userKeyLocks.kind, of.kind), eq(userKeyLocks.passkeyId, of.passkeyId))
+const unlessRemoved = <Lock extends Pick<Row, 'sealed'>>({ sealed, ...lock }: Lock) =>
+  sealed === null ? [] : [{ ...lock, sealed }]
 
-/** An owner's locks of a kind that were not removed. */
+const isOne = (input: UserKeyLockOf) =>
+  and(ofOwner(input), eq(userKeyLocks.kind, input.kind), eq(userKeyLocks.passkeyId, input.passkeyId))
+
 export const readUserKeyLocks = async (
   db: Queryable,
   input: Owner & { readonly kind: UserSecretKind; readonly limit: number },
@@ -31,7 +34,7 @@ export const readUserKeyLocks = async (
     .where(and(ofOwner(input), eq(kind, input.kind), isNotNull(sealed)))
     .orderBy(asc(passkeyId))
     .limit(input.limit)
-  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+  return rows.flatMap(unlessRemoved)
 }
 
 /** An owner has one recovery code, and only so many passkeys that custody bounds. */
@@ -52,14 +55,14 @@ export const userSecrets = (
 type State = Pick<Row, 'version' | 'sealed'>
 
 /** The state of a lock; version 0 for one that never was. */
-export const readUserKeyLock = async (db: Queryable, of: UserKeyLockOf): Promise<State> => {
+export const readUserKeyLock = async (db: Queryable, input: UserKeyLockOf): Promise<State> => {
   const { version, sealed } = userKeyLocks
-  const [row] = await db.select({ version, sealed }).from(userKeyLocks).where(isOne(of))
+  const [row] = await db.select({ version, sealed }).from(userKeyLocks).where(isOne(input))
   return row ?? { version: 0, sealed: null }
 }
 
 /** Keeps the owner's user key as it is until the transaction ends. Other calls of this wait. */
-export const holdUserKey = async (tx: Tx, owner: Owner): Promise<void> => {
+export const holdUserKey = async (tx: Tx, owner: Owner) => {
   await tx
     .select({ version: userKeys.version })
     .from(userKeys)
@@ -67,53 +70,35 @@ export const holdUserKey = async (tx: Tx, owner: Owner): Promise<void> => {
     .for('no key update')
 }
 
-/** How many of an owner's passkeys were not removed. */
-export const countPasskeyLocks = (db: Queryable, owner: Owner): Promise<number> =>
+export const countPasskeyLocks = (db: Queryable, owner: Owner) =>
   db.$count(userKeyLocks, and(ofOwner(owner), eq(userKeyLocks.kind, 'passkey'), isNotNull(userKeyLocks.sealed)))
 
-/**
- * Writes the next state of a lock.
- * @param input.was the version that it follows on; 0: there is no row. @returns null if the row has another version. @throws NotWritten
- */
-export const writeUserKeyLock = async (
+/** @param input.was the version before; 0: none. @returns null if the row has another one. @throws NotWritten */
+export const writeUserKeyLock = (
   tx: Tx,
   input: UserKeyLockOf & State & { readonly id: string; readonly was: number },
 ): Promise<RowImage | null> => {
   const { was, ...row } = input
   const { id: _, ...meant } = row
-  const { version, sealed } = row
-  const written = await tx
-    .insert(userKeyLocks)
-    .values(row)
-    .onConflictDoUpdate({
-      target: [userKeyLocks.projectId, userKeyLocks.ownerId, userKeyLocks.kind, userKeyLocks.passkeyId],
-      set: { version, sealed, updatedAt: sql`now()` },
-      setWhere: eq(userKeyLocks.version, was),
-    })
-    .returning(proofOf(userKeyLocks, meant))
-  return provenImage(userKeyLocks, meant, written)
+  return upsertProven(tx, userKeyLocks, {
+    row,
+    meant,
+    target: [userKeyLocks.projectId, userKeyLocks.ownerId, userKeyLocks.kind, userKeyLocks.passkeyId],
+    set: { version: row.version, sealed: row.sealed, updatedAt: sql`now()` },
+    setWhere: eq(userKeyLocks.version, was),
+  })
 }
 
-/** null: of all projects. */
-type OfProject = { readonly projectId: string | null }
-
-/** Locks that were not removed after `after`, in the order of their ids. */
 export const pageOfUserKeyLocks = async (
   db: Queryable,
-  input: OfProject & { readonly after: string | null; readonly limit: number },
+  input: Page<string>,
 ): Promise<readonly (UserKeyLockOf & UserKeyLockRow & Pick<Row, 'id'>)[]> => {
   const { id, projectId, ownerId, kind, passkeyId, version, sealed } = userKeyLocks
   const rows = await db
     .select({ id, projectId, ownerId, kind, passkeyId, version, sealed })
     .from(userKeyLocks)
-    .where(
-      and(
-        isNotNull(sealed),
-        input.projectId === null ? undefined : eq(projectId, input.projectId),
-        input.after === null ? undefined : gt(id, input.after),
-      ),
-    )
+    .where(and(isNotNull(sealed), eqIfGiven(projectId, input.projectId), gtIfGiven(id, input.after)))
     .orderBy(asc(id))
     .limit(input.limit)
-  return rows.flatMap((row) => (row.sealed === null ? [] : [{ ...row, sealed: row.sealed }]))
+  return rows.flatMap(unlessRemoved)
 }

@@ -1,5 +1,6 @@
-// What `audit verify` compares: the audit and the rows of custody, each read once, whole, as they were at one moment. The comparison is
-// made in memory (src/vault/rooms/contradictions.ts): a statement for each defect would tell a dishonest database what to hide.
+// What `audit verify` compares: the audit and the rows of custody, each read once, whole, as they were at one moment.
+// The comparison is made in memory (src/vault/rooms/contradictions.ts): a statement for each defect would tell a
+// dishonest database what to hide.
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../client.ts'
@@ -60,7 +61,7 @@ export type VerifiedRows = {
 }
 
 /** @param projectId null: of all projects. */
-const queriesOf = (projectId: string | null): Readonly<Record<keyof VerifiedRows, SQL>> => {
+const buildQueries = (projectId: string | null): Readonly<Record<keyof VerifiedRows, SQL>> => {
   const of = (column: SQL): SQL =>
     projectId === null ? sql`${column} is not null` : sql`${column} = ${projectId}::uuid`
   const ofProject = of(sql`project_id`)
@@ -99,7 +100,7 @@ type See = { readonly [Each in Table]: (row: VerifiedRows[Each]) => void }
 const readTable = async <Each extends Table>(
   tx: Tx,
   input: { readonly table: Each; readonly query: SQL; readonly see: See },
-): Promise<void> => {
+) => {
   const { table, query, see } = input
   const cursor = sql.identifier(`verified_${table}`)
   await tx.execute(sql`declare ${cursor} no scroll cursor for ${query}`)
@@ -115,8 +116,8 @@ const readTable = async <Each extends Table>(
 export const readVerifiedRows = (
   db: Db,
   { projectId, see }: { readonly projectId: string | null; readonly see: See },
-): Promise<void> => {
-  const queries = queriesOf(projectId)
+) => {
+  const queries = buildQueries(projectId)
   return db.transaction(
     async (tx) => {
       for (const table of Object.keys(queries) as Table[]) await readTable(tx, { table, query: queries[table], see })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HasDb } from '../../../db/client.ts'
 import { stalledNetworks } from '../../../db/queries/cursors.ts'
-import { missingColumns } from '../../../db/queries/schema-fit.ts'
+import { missingColumns } from '../../../db/queries/server.ts'
 import type { Chain } from '../../chains/chain.ts'
 import type { HasChains } from '../../chains/chains.ts'
 import type { NodeState } from '../../chains/nodes.ts'

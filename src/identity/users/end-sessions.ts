@@ -1,5 +1,5 @@
 import type { HasDb, Tx } from '../../../db/client.ts'
-import { readPresent } from '../../../db/queries/present.ts'
+import { readPresent } from '../../../db/queries/server.ts'
 import { endCompletedChallenges } from '../../../db/queries/session-challenges.ts'
 import { endSession, endSessionsOf, findSession, sessionExists } from '../../../db/queries/sessions.ts'
 import { findUser, lockUser, setTokensFrom, type UserRow } from '../../../db/queries/users.ts'

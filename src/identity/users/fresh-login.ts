@@ -2,7 +2,7 @@
 // that the user is present. Without this rule, the thief of a token could replace the user's passkeys and keep the account.
 
 import type { HasDb, Queryable } from '../../../db/client.ts'
-import { readPresent } from '../../../db/queries/present.ts'
+import { readPresent } from '../../../db/queries/server.ts'
 import { holdLiveSession } from '../../../db/queries/sessions.ts'
 import { holdUser } from '../../../db/queries/users.ts'
 import type { HasClock } from '../../platform/clock.ts'

@@ -3,7 +3,7 @@
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { findNonce, insertNonce, type NonceKey, type NonceRow, useNonce } from '../../../db/queries/logins.ts'
-import { readPresent } from '../../../db/queries/present.ts'
+import { readPresent } from '../../../db/queries/server.ts'
 import type { HasClock } from '../../platform/clock.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { isOurs, isOver, nonceMac } from '../auth/row-macs.ts'

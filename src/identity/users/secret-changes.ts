@@ -5,7 +5,7 @@
 // any more which one made it.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
-import { deleteSecretChange, insertSecretChange, lockLeftSecretChanges } from '../../../db/queries/secret-changes.ts'
+import { deleteSecretChange, insertSecretChange, lockLeftSecretChanges } from '../../../db/queries/users.ts'
 import type { ChangedSecret } from '../../../db/words.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'

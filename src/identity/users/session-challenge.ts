@@ -11,7 +11,7 @@
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { HasDb, Tx } from '../../../db/client.ts'
-import { readPresent } from '../../../db/queries/present.ts'
+import { readPresent } from '../../../db/queries/server.ts'
 import {
   findSessionChallenge,
   insertSessionChallenge,

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { HasDb } from '../../../db/client.ts'
-import { listVaultProcesses } from '../../../db/queries/vault-processes.ts'
+import { listVaultProcesses } from '../../../db/queries/processes.ts'
 import type { HasOperatorVault, Progress } from '../../vault/contract/vault.ts'
 import { listProjects } from '../projects.ts'
 import { uuid } from './arguments.ts'

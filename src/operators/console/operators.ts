@@ -7,7 +7,7 @@ import {
   listOperators,
   saveOperator,
 } from '../../../db/queries/operators.ts'
-import { readPresent } from '../../../db/queries/present.ts'
+import { readPresent } from '../../../db/queries/server.ts'
 import type { OperatorRole } from '../../../db/words.ts'
 import { operatorMac, operatorTokenMac } from '../../identity/auth/row-macs.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'

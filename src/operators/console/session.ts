@@ -13,7 +13,7 @@ import {
   insertToken,
   type OperatorFacts,
 } from '../../../db/queries/operators.ts'
-import { readPresent } from '../../../db/queries/present.ts'
+import { readPresent } from '../../../db/queries/server.ts'
 import type { OperatorTokenKind } from '../../../db/words.ts'
 import { isOver, operatorMac, operatorTokenMac, reportForged } from '../../identity/auth/row-macs.ts'
 import { AppError } from '../../platform/errors.ts'

@@ -2,10 +2,7 @@
 
 import { catalogueDifferences } from '../../../db/catalogue.ts'
 import type { Db } from '../../../db/client.ts'
-import { readConnections } from '../../../db/queries/connections.ts'
-import { readClockMs, readServer } from '../../../db/queries/doctor.ts'
-import { missingColumns } from '../../../db/queries/schema-fit.ts'
-import { tryDisk } from '../../../db/queries/space.ts'
+import { missingColumns, readClockMs, readConnections, readServer, tryDisk } from '../../../db/queries/server.ts'
 import { databaseTrouble } from '../../../db/trouble.ts'
 import { databaseSentenceOf } from '../../platform/environment/failure.ts'
 import { sessionTrouble } from '../../platform/environment/session.ts'

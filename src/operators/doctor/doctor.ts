@@ -1,7 +1,7 @@
 // Checks an installation as its processes find it: `cli doctor`, and a page of the console. It changes nothing.
 
 import type { Db, HasDb, Queryable } from '../../../db/client.ts'
-import { listProjectsWithoutReturnAddresses, readNewestCheckpoint } from '../../../db/queries/doctor.ts'
+import { listProjectsWithoutReturnAddresses, readNewestCheckpoint } from '../../../db/queries/server.ts'
 import type { Chains } from '../../chains/chains.ts'
 import type { Mailer } from '../../identity/mail/mailer.ts'
 import type { Config, HasConfig } from '../../platform/config.ts'

@@ -1,7 +1,6 @@
 // What is right and what is wrong of that which was read: pure, because a test can bring no server to all of it.
 
-import type { Connections } from '../../../db/queries/connections.ts'
-import type { Server } from '../../../db/queries/doctor.ts'
+import type { Connections, Server } from '../../../db/queries/server.ts'
 import type { Config } from '../../platform/config.ts'
 import { CLOCKS_APART_MAX_MS } from '../../vault/client/clocks.ts'
 import { type Finding, findingsOf } from './finding.ts'

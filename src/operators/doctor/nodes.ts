@@ -2,7 +2,7 @@
 
 import type { Db } from '../../../db/client.ts'
 import { stalledNetworks } from '../../../db/queries/cursors.ts'
-import { countLivingWorkers } from '../../../db/queries/doctor.ts'
+import { countLivingWorkers } from '../../../db/queries/server.ts'
 import type { Chain } from '../../chains/chain.ts'
 import type { Chains } from '../../chains/chains.ts'
 import type { NodeState, NodeUse, NodeView } from '../../chains/nodes.ts'

@@ -1,5 +1,5 @@
 import type { HasDb } from '../../../db/client.ts'
-import { readConnections } from '../../../db/queries/connections.ts'
+import { readConnections } from '../../../db/queries/server.ts'
 import type { HasLog } from '../process/log.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Db } from '../../../db/client.ts'
-import { missingColumns } from '../../../db/queries/schema-fit.ts'
+import { missingColumns } from '../../../db/queries/server.ts'
 import { NotReadyYet } from '../errors.ts'
 
 /** @throws NotReadyYet if the database lacks columns that this version uses: it is older than the code, or much newer. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { HasDb } from '../../../db/client.ts'
-import { isToCome } from '../../../db/queries/present.ts'
+import { isToCome } from '../../../db/queries/server.ts'
 import type { Reach, WalletRow } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import type { Chain } from '../../chains/chain.ts'

@@ -1,6 +1,6 @@
+import { writeRefusal } from '../../../db/queries/attempts.ts'
 import { areDeploymentsOver } from '../../../db/queries/contract-wallets.ts'
 import { readCursor } from '../../../db/queries/cursors.ts'
-import { writeRefusal } from '../../../db/queries/refusals.ts'
 import {
   type AttemptRow,
   noteAttemptError,

@@ -3,8 +3,8 @@
 
 import type { Tx } from '../../../db/client.ts'
 import { addJob } from '../../../db/jobs.ts'
+import { eraseUnsent, extendLadder } from '../../../db/queries/attempts.ts'
 import { insertCollection } from '../../../db/queries/collections.ts'
-import { eraseUnsent, extendLadder } from '../../../db/queries/ladders.ts'
 import { insertCreatedToken } from '../../../db/queries/listed-tokens.ts'
 import { insertMetadataDocuments } from '../../../db/queries/metadata.ts'
 import { type AttemptRow, insertAttempts, insertTransaction } from '../../../db/queries/transactions.ts'

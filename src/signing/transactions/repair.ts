@@ -3,8 +3,8 @@
 // status.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
+import { hashesOf } from '../../../db/queries/attempts.ts'
 import { type BlockPoint, oldestSeen } from '../../../db/queries/cursors.ts'
-import { hashesOf } from '../../../db/queries/folded.ts'
 import { countedTooFew, type FinalRow, finalFromTheTop, releaseLost, reopenMoved } from '../../../db/queries/mined.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
 import type { HasAudit, HasWorkerAudit } from '../../platform/audit/audit.ts'

@@ -1,6 +1,6 @@
 import type { HasDb } from '../../../db/client.ts'
+import { findMortalSignature, type MortalSignature } from '../../../db/queries/audit-rows.ts'
 import { type Waiting, waitsFor } from '../../../db/queries/clocks.ts'
-import { findMortalSignature, type MortalSignature } from '../../../db/queries/mortal-signatures.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../../db/queries/transactions.ts'
 import type { Reach } from '../../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../../db/words.ts'

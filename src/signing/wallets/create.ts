@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { insertWallet, type WalletRow } from '../../../db/queries/wallets.ts'
-import { violatedConstraint } from '../../../db/violated-constraint.ts'
+import { violatedConstraint } from '../../../db/trouble.ts'
 import type { ControlMode, Network, WalletType } from '../../../db/words.ts'
 import type { NodelessChain } from '../../chains/chain.ts'
 import type { HasChains } from '../../chains/chains.ts'

@@ -1,7 +1,7 @@
 // What custody makes, it makes once for an id that the caller chose, and commits by itself. So a caller whose answer was lost
 // repeats the call: it finds what the first one made, checks the credentials, and answers the same.
 
-import { violatedConstraint } from '../../../db/violated-constraint.ts'
+import { violatedConstraint } from '../../../db/trouble.ts'
 import { AppError } from '../../platform/errors.ts'
 
 const TRIES_MAX = 4

@@ -8,7 +8,7 @@
 
 import type { Db } from '../../../db/client.ts'
 import { type AuditRow, commitAuditRows } from '../../../db/queries/custody/audit.ts'
-import { isReferenceMissing } from '../../../db/violated-constraint.ts'
+import { isReferenceMissing } from '../../../db/trouble.ts'
 import { type SecurityEventKind, VAULT_EVENTS, type VaultEventKind } from '../../../db/words.ts'
 import { NotWritten } from '../../../db/written.ts'
 import type { Audit, AuditAct } from '../../platform/audit/audit.ts'

@@ -1,4 +1,4 @@
-import { type HeadInterval, readHeads } from '../../../../db/queries/heads.ts'
+import { type HeadInterval, readHeads } from '../../../../db/queries/cursors.ts'
 import { type Html, html } from '../../../platform/pages/page.ts'
 import type { Room } from '../frame.ts'
 import { plot } from '../plot.ts'

@@ -7,7 +7,7 @@ import {
   insertCheckpoint,
   lastOldPosition,
   listCheckpoints,
-} from '../../../../db/queries/custody/audit-archive.ts'
+} from '../../../../db/queries/custody/audit.ts'
 import { listChains, readLinks } from '../../../../db/queries/custody/audit-chain.ts'
 import { AppError } from '../../../platform/errors.ts'
 import type { CustodyCtx } from '../ctx.ts'

@@ -19,7 +19,7 @@ import {
   newestChainedId,
   recentChains,
 } from '../../../../db/queries/custody/audit-chain.ts'
-import { violatedConstraint } from '../../../../db/violated-constraint.ts'
+import { violatedConstraint } from '../../../../db/trouble.ts'
 import { auditVerifier, contentOf, isCustodys } from '../../../platform/audit/audit.ts'
 import type { DeploymentKey } from '../root/deployment-key.ts'
 

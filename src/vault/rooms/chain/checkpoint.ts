@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import type { AuditRecord } from '../../../../db/queries/audit-rows.ts'
-import type { Checkpoint } from '../../../../db/queries/custody/audit-archive.ts'
+import type { Checkpoint } from '../../../../db/queries/custody/audit.ts'
 import type { Link } from '../../../../db/queries/custody/audit-chain.ts'
 import { ARCHIVED_ACTIONS } from '../../../../db/words.ts'
 import { contentOf } from '../../../platform/audit/audit.ts'

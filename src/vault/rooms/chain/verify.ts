@@ -1,5 +1,5 @@
 import { type AuditRecord, chainOf } from '../../../../db/queries/audit-rows.ts'
-import { type Checkpoint, listCheckpoints } from '../../../../db/queries/custody/audit-archive.ts'
+import { type Checkpoint, listCheckpoints } from '../../../../db/queries/custody/audit.ts'
 import {
   countUnchained,
   type Link,

@@ -2,7 +2,7 @@
 // mainnet the secret comes later: until the project is activated it has no developer key, and can have no wallets.
 
 import { randomBytes } from 'node:crypto'
-import { writeFreezeList } from '../../../../db/queries/custody/freeze-lists.ts'
+import { writeFreezeList } from '../../../../db/queries/custody/lists.ts'
 import { insertDeveloperKey, readDeveloperKey } from '../../../../db/queries/custody/locks.ts'
 import { insertProjectKey, newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
 import type { Environment } from '../../../../db/words.ts'

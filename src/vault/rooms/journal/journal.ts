@@ -17,6 +17,7 @@
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../../db/client.ts'
+import type { AuditJson, MissingAudit } from '../../../../db/queries/custody/audit.ts'
 import {
   advanceMark,
   type RowImage,
@@ -27,7 +28,6 @@ import {
   unrecordedIds,
   writeMark,
 } from '../../../../db/queries/custody/journal.ts'
-import type { AuditJson, MissingAudit } from '../../../../db/queries/custody/journal-audit.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { createBatcher, createQueue } from '../../../platform/queue.ts'
 import { LACKING_WORDS, type Lacking } from '../../contract/contract.ts'

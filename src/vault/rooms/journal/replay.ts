@@ -1,14 +1,9 @@
 // Bringing a journal's records into the database: each row in its newest state, where it is missing or older there.
 
 import type { Db, Tx } from '../../../../db/client.ts'
+import { type AuditJson, applyAudit, type MissingAudit, missingAudit } from '../../../../db/queries/custody/audit.ts'
 import { applyImages, JOURNAL_TABLES, type JournalTable, readImage } from '../../../../db/queries/custody/journal.ts'
-import {
-  type AuditJson,
-  applyAudit,
-  type MissingAudit,
-  missingAudit,
-} from '../../../../db/queries/custody/journal-audit.ts'
-import { isReferenceMissing } from '../../../../db/violated-constraint.ts'
+import { isReferenceMissing } from '../../../../db/trouble.ts'
 import type { JournalFile } from './journal-file.ts'
 import { readRecord } from './records.ts'
 

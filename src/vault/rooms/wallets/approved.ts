@@ -4,8 +4,7 @@
 
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'
-import type { PolicyTerms } from '../../../../db/queries/custody/policies.ts'
-import { insertUsedApproval } from '../../../../db/queries/custody/used-approvals.ts'
+import { insertUsedApproval, type PolicyTerms } from '../../../../db/queries/custody/policies.ts'
 import { AppError, type SecurityEvent } from '../../../platform/errors.ts'
 import { CLOCKS_APART_MAX_MS } from '../../client/clocks.ts'
 import type { Approval } from '../../contract/vault.ts'

@@ -11,7 +11,7 @@ import {
   listDelegateLists,
   readDelegateList,
   writeDelegateList,
-} from '../../../../db/queries/custody/delegates.ts'
+} from '../../../../db/queries/custody/lists.ts'
 import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
 import type { Network } from '../../../../db/words.ts'
 import { AppError, noSuchProject } from '../../../platform/errors.ts'

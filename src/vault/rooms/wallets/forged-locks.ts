@@ -1,5 +1,5 @@
 import type { Db } from '../../../../db/client.ts'
-import { pageOfKeyrings, pageOfOwnerLocks } from '../../../../db/queries/custody/owner-locks.ts'
+import { pageOfKeyrings, pageOfOwnerLocks } from '../../../../db/queries/custody/locks.ts'
 import { allPages } from '../all-pages.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'

@@ -12,7 +12,7 @@
 
 import type { Db, Tx } from '../../../../db/client.ts'
 import { readNetworks } from '../../../../db/queries/custody/deployment.ts'
-import { lockFreezeList, writeFreezeList } from '../../../../db/queries/custody/freeze-lists.ts'
+import { lockFreezeList, writeFreezeList } from '../../../../db/queries/custody/lists.ts'
 import {
   allFreezeLists,
   auditedFreezeVersion,

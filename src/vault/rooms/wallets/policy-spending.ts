@@ -14,7 +14,7 @@ import {
   type SpendingRow,
   writeSpending,
 } from '../../../../db/queries/custody/policies.ts'
-import { readClock } from '../../../../db/queries/present.ts'
+import { readClock } from '../../../../db/queries/server.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { withClocks } from '../../client/clocks.ts'
 import type { Spends } from '../../contract/vault.ts'

@@ -4,7 +4,7 @@
 // request that.
 
 import type { OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
-import { locksUnderPolicies, updateOwnerLock } from '../../../../db/queries/custody/owner-locks.ts'
+import { locksUnderPolicies, updateOwnerLock } from '../../../../db/queries/custody/locks.ts'
 import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject } from '../../../platform/errors.ts'
 import { KeyRotated, repeatable } from '../../contract/repeatable.ts'

@@ -1,7 +1,32 @@
-// Column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date.
+// What the tables in schema/ are declared with: what each kind of process may do (grants.ts makes SQL of it), and
+// column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date.
 
-import { sql } from 'drizzle-orm'
-import { customType, timestamp } from 'drizzle-orm/pg-core'
+import { getTableName, sql } from 'drizzle-orm'
+import { customType, type PgTable, timestamp } from 'drizzle-orm/pg-core'
+
+/** Privileges as GRANT takes them: `select, update (raw, last_error)`. Absent: none. */
+type Rights = {
+  readonly api?: string
+  readonly vault?: string
+  readonly worker?: string
+  readonly console?: string
+  /** The worker deletes the rows for which this SQL condition holds, by a function. */
+  readonly workerDeletes?: string
+  /** The operators' views read the table. */
+  readonly views?: 'select'
+}
+
+export class TableAccess {
+  readonly table: string
+  constructor(
+    table: PgTable,
+    readonly rights: Rights,
+  ) {
+    this.table = getTableName(table)
+  }
+}
+
+export const access = (table: PgTable, rights: Rights): TableAccess => new TableAccess(table, rights)
 
 export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
   dataType: () => 'bytea',

@@ -1,18 +1,19 @@
+// The job pools and the vault processes that run.
+
 import { sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
+import { readRows } from '../rows.ts'
+import { vaultProcesses } from '../schema.ts'
 
-/**
- * A pool that was not seen for this time is dead for the others, although it may have a connection: its process hangs, or its
- * host is lost. Also in db/views.sql.
- */
+/** Others take a pool for dead after this time: its process hangs, or its host is lost. Also in db/views.sql. */
 const DEAD_AFTER_SECONDS = 10
 
-/** A pool writes its row just after it was made: a lock younger than this without a row may be of one that has not yet. */
+/** A new pool may lock a job before it writes its row: younger locks without a row are left alone. */
 const ENROLMENT_GRACE_SECONDS = 3
 
 /**
- * Says that a job pool works, so that others do not unlock its jobs. By the clock of the database: those of hosts differ and
- * jump. On the connections for prepared statements, so that it does not wait for jobs that hold all others.
+ * Says that a job pool works, so that others do not unlock its jobs. By the clock of the database: those of hosts
+ * differ and jump. On the connections for prepared statements, so that it does not wait for jobs that hold all others.
  * @returns whether it had no row: at its start, or when others took it for dead.
  */
 export const seeWorker = async (
@@ -33,8 +34,8 @@ const lives = sql`worker.seen_at > now() - make_interval(secs => ${DEAD_AFTER_SE
 type HeldJob = { readonly id: string; readonly pool: string; readonly isReplaced: boolean }
 
 /** Locked by dead pools; those that were replaced meanwhile will not be run by anybody. */
-const jobsOfDeadWorkers = async (db: Queryable): Promise<readonly HeldJob[]> => {
-  const { rows } = await db.execute<HeldJob>(sql`
+const jobsOfDeadWorkers = (db: Queryable): Promise<readonly HeldJob[]> =>
+  readRows<HeldJob>(db)`
     select job.id, job.locked_by as pool, job.key is null and job.attempts >= job.max_attempts as "isReplaced"
     from graphile_worker._private_jobs job
     where job.locked_by is not null
@@ -42,26 +43,24 @@ const jobsOfDeadWorkers = async (db: Queryable): Promise<readonly HeldJob[]> => 
         job.locked_at < now() - make_interval(secs => ${ENROLMENT_GRACE_SECONDS})
         or exists (select from public.workers worker where worker.id = job.locked_by)
       )
-      and not exists (select from public.workers worker where worker.id = job.locked_by and ${lives})`)
-  return rows
-}
+      and not exists (select from public.workers worker where worker.id = job.locked_by and ${lives})`
 
 const idsOf = (jobs: readonly HeldJob[]) => sql`${sql.param(jobs.map(({ id }) => id))}::bigint[]`
 
 /** Whether a dead pool may still hold jobs. Cheap enough to ask every other second. */
-export const hasDeadWorkers = async (db: Queryable): Promise<boolean> => {
+export const hasDeadWorkers = async (db: Queryable) => {
   const { rows } = await db.execute(sql`select from public.workers worker where not (${lives}) limit 1`)
   return rows.length > 0
 }
 
 /**
- * Unlocks the jobs of dead pools: they would otherwise hold them for the queue's four hours. Their attempts are reset, as the
- * death of a process is no failure of the job. Jobs that a newer one has replaced are deleted. Idempotent. A pool that was only
- * late goes on with what it has begun, beside the new owner: so every task may run twice at once, and compares before it writes
- * (`moveCursor`).
+ * Unlocks the jobs of dead pools: they would otherwise hold them for the queue's four hours. Their attempts are reset,
+ * as the death of a process is no failure of the job. Jobs that a newer one has replaced are deleted. Idempotent. A
+ * pool that was only late goes on with what it has begun, beside the new owner: so every task may run twice at once,
+ * and compares before it writes (`moveCursor`).
  * @returns how many dead pools with jobs were found.
  */
-export const unlockJobsOfDeadWorkers = async (db: Queryable): Promise<number> => {
+export const unlockJobsOfDeadWorkers = async (db: Queryable) => {
   const dead = await db.transaction(async (tx) => {
     const jobs = await jobsOfDeadWorkers(tx)
     const pools = [...new Set(jobs.map(({ pool }) => pool))]
@@ -80,3 +79,32 @@ export const unlockJobsOfDeadWorkers = async (db: Queryable): Promise<number> =>
       and not exists (select from graphile_worker._private_jobs job where job.locked_by = worker.id)`)
   return dead
 }
+
+/** A process that was not seen for this time has ended, or cannot reach the database. */
+const GONE_AFTER_SECONDS = 20
+
+type VaultProcess = Pick<typeof vaultProcesses.$inferSelect, 'name' | 'rootKeyIds' | 'startedAt'>
+
+/** Says that a vault process runs. By the clock of the database. */
+export const seeVaultProcess = async (
+  db: Pick<Db, 'prepared'>,
+  { id, name, rootKeyIds }: { readonly id: string; readonly name: string; readonly rootKeyIds: readonly string[] },
+) => {
+  await db.prepared`
+    insert into public.vault_processes (id, name, root_key_ids) values (${id}, ${name}, ${rootKeyIds})
+    on conflict (id) do update set seen_at = now()`
+}
+
+/** Forgets a process that ends, and those that ended without a word. */
+export const forgetVaultProcess = async (db: Queryable, id: string) => {
+  await db
+    .delete(vaultProcesses)
+    .where(sql`id = ${id} or seen_at < now() - make_interval(secs => ${GONE_AFTER_SECONDS})`)
+}
+
+export const listVaultProcesses = (db: Queryable): Promise<readonly VaultProcess[]> =>
+  db
+    .select({ name: vaultProcesses.name, rootKeyIds: vaultProcesses.rootKeyIds, startedAt: vaultProcesses.startedAt })
+    .from(vaultProcesses)
+    .where(sql`seen_at >= now() - make_interval(secs => ${GONE_AFTER_SECONDS})`)
+    .orderBy(vaultProcesses.startedAt, vaultProcesses.id)
