@@ -5,7 +5,7 @@ import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
 import { contractWalletOf } from '../../src/chains/evm/safe/settings.ts'
 import { createNodelessSubstrateChain } from '../../src/chains/substrate/nodeless.ts'
 import { networkRows } from '../../src/platform/networks.ts'
-import { addressOf } from '../../src/vault/rooms/keys/addresses.ts'
+import { addressOf } from '../../src/vault/rooms/keys/key-types.ts'
 import { bytesOf } from './support.ts'
 
 const rows = networkRows({ environment: 'testnet', devnet: false })

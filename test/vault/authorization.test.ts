@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { hashAuthorization, recoverAuthorizationAddress } from 'viem/utils'
-import { type Authorization, authorizationDigest } from '../../src/vault/rooms/keys/authorization.ts'
+import { type Authorization, authorizationDigest } from '../../src/vault/rooms/keys/payloads.ts'
 import { nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
 import { bytesOf, hexOf } from './support.ts'
 

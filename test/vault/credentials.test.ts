@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { ControlMode } from '../../db/words.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { modesForCreation, requireCredentials } from '../../src/vault/contract/required-credentials.ts'
-import { requireDeveloperSecret } from '../../src/vault/rooms/credentials/developer-secret.ts'
+import { requireDeveloperSecret } from '../../src/vault/rooms/credentials/new-secrets.ts'
 
 const developerSecret = 'a-secret-that-shows'
 const userPin = '424242'

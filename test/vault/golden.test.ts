@@ -11,8 +11,7 @@ import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { createLinkMaker } from '../../src/vault/rooms/chain/chain.ts'
 import { readUserSecret } from '../../src/vault/rooms/credentials/user-secret.ts'
 import { familyKeysOf } from '../../src/vault/rooms/keys/derive.ts'
-import { openDeploymentKey } from '../../src/vault/rooms/root/deployment-key.ts'
-import { openRootKey } from '../../src/vault/rooms/root/root-key.ts'
+import { openDeploymentKey, openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import {
   type CredentialKeyOf,
   identityOf,

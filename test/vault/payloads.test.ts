@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { fromRlp, type Hex, hashMessage, keccak256, serializeTransaction, toRlp } from 'viem'
+import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { decodeRlp } from '../../src/vault/rooms/keys/rlp.ts'
-import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 import { bytesOf, hexOf } from './support.ts'
 
 const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'

@@ -9,7 +9,7 @@ import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.t
 import { open } from '../../src/platform/sealing/envelope.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'
-import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
+import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
 import {
   identityOf,
   openControlKey,

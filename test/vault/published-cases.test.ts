@@ -9,9 +9,9 @@ import type { EvmUnsigned } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { assemble, payloadOf, serializeUnsigned } from '../../src/chains/evm/encode.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
+import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
-import { traceOf } from '../../src/vault/rooms/keys/trace.ts'
 import { isLong } from '../support/long.ts'
 
 const casesOf = <Case>(name: string): readonly Case[] => {

@@ -4,10 +4,11 @@ import { bech32m } from '@scure/base'
 import {
   addChecksum,
   hasChecksum,
+  readPasskeySecret,
   readRecoveryCode,
+  readUserSecret,
   recoveryCodeOf,
-} from '../../src/vault/rooms/credentials/recovery-code.ts'
-import { readPasskeySecret, readUserSecret } from '../../src/vault/rooms/credentials/user-secret.ts'
+} from '../../src/vault/rooms/credentials/user-secret.ts'
 import { hexOf, textOf } from './support.ts'
 
 const BITS = Uint8Array.from({ length: 16 }, (_, at) => at * 17)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../src/platform/errors.ts'
-import { createSecretLimit, type SecretLimit } from '../../src/vault/rooms/credentials/limits.ts'
+import { createSecretLimit, type SecretLimit } from '../../src/vault/rooms/credentials/guard.ts'
 import { withKey } from '../support/keys.ts'
 import { ACTOR, codeOf, openCustody, SECRET, tally } from './support.ts'
 

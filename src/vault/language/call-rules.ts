@@ -1,7 +1,5 @@
-// What rules say of a call, as far as the vault can read it. Pure.
-//
-// Rules on recipient, value and function are judged here again, because the API that judged them may be in other hands. Rules on the
-// arguments of a function stay with the API: the vault decodes no call data.
+// Judges calls by rules on recipient, value and function again in the vault, because somebody else may control the API
+// that judged them first. The API alone judges rules on a function's arguments: the vault decodes no call data. Pure.
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { type RuleValue, valueMatches } from './rule-values.ts'
@@ -11,18 +9,16 @@ export type Call = { readonly to: string; readonly value: bigint; readonly data:
 
 type Rule = PolicyTerms['argumentRules'][number]
 
-/** The prefix of arguments that are read from call data. */
 export const DECODED = 'decodedInput.'
 
 const SELECTOR_BYTES = 4
 
 export const isFunctionRule = ({ argument }: Pick<Rule, 'argument'>): boolean => argument === `${DECODED}function`
 
-/** Whether it is the rule that says which function may be called. Pure. */
 export const namesFunction = (rule: Pick<Rule, 'argument' | 'operator'>): boolean =>
   rule.operator === 'eq' && isFunctionRule(rule)
 
-/** What a rule is about; null if it is about an argument of the function. */
+/** The value that a rule is about; null for an argument of the function. */
 const valueFor = ({ argument }: Rule, { to, value }: Call): RuleValue | null => {
   if (argument === 'to') return { kind: 'address', value: `0x${to}` }
   return argument === 'value' ? { kind: 'integer', value } : null
@@ -35,7 +31,7 @@ const isFunctionNamed = (rules: readonly Rule[], data: Uint8Array): boolean => {
   return named === undefined ? data.length === 0 : named.selector === selector
 }
 
-/** Whether rules allow a call of an EVM network. Without rules nothing is allowed, and creating a contract, a call to nobody, never. */
+/** No rules allow nothing. No rule allows to create a contract (an empty `to`). */
 export const mayCall = (rules: readonly Rule[], call: Call): boolean =>
   rules.length > 0 &&
   call.to !== '' &&

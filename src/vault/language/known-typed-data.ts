@@ -1,5 +1,5 @@
-// Typed data of well-known contracts, recognised by the text of its type (encodeType), and what it lets others take. A contract accepts
-// only data of its own types, so another text means something else. The vault counts with this code, and previews show with it.
+// Typed data of well-known contracts, recognised by the text of its type (encodeType), and what somebody can take with
+// it. A contract accepts only data of its own types. The vault counts with this code, and previews show with it.
 
 import type { TypedData } from './payload.ts'
 import { bytesIn, integerIn } from './typed-data.ts'
@@ -38,7 +38,7 @@ export type KnownType =
   | 'permit2_witness_transfers'
   | 'seaport_bulk_order'
 
-/** A tree of orders, each of which can be used alone. Seaport accepts no higher ones. */
+/** A tree of orders, each of which can be used alone. Seaport accepts no higher tree. */
 const BULK_ORDER_HEIGHT_MAX = 24
 const BULK_ORDERS = Array.from(
   { length: BULK_ORDER_HEIGHT_MAX },
@@ -51,10 +51,10 @@ const BY_TEXT: ReadonlyMap<string, KnownType> = new Map([
 ])
 
 /** Permit2's transfers with a witness: a further member of any type. */
-const WITNESS: Readonly<Record<string, { readonly type: KnownType; readonly permitted: string }>> = {
-  PermitWitnessTransferFrom: { type: 'permit2_witness_transfer', permitted: 'TokenPermissions' },
-  PermitBatchWitnessTransferFrom: { type: 'permit2_witness_transfers', permitted: 'TokenPermissions[]' },
-}
+const WITNESSES: ReadonlyMap<string, { readonly type: KnownType; readonly permitted: string }> = new Map([
+  ['PermitWitnessTransferFrom', { type: 'permit2_witness_transfer', permitted: 'TokenPermissions' }],
+  ['PermitBatchWitnessTransferFrom', { type: 'permit2_witness_transfers', permitted: 'TokenPermissions[]' }],
+])
 
 /** The type, or null for typed data of any other contract. Pure. @throws invalid_input for types that are not valid */
 export const knownTypeOf = ({ types, primaryType }: Pick<TypedData, 'types' | 'primaryType'>): KnownType | null => {
@@ -64,14 +64,13 @@ export const knownTypeOf = ({ types, primaryType }: Pick<TypedData, 'types' | 'p
   const encoded = structs.get(primaryType)?.encoded ?? ''
   const known = BY_TEXT.get(encoded)
   if (known !== undefined) return known
-  const witness = Object.hasOwn(WITNESS, primaryType) ? WITNESS[primaryType] : undefined
+  const witness = WITNESSES.get(primaryType)
   if (witness === undefined || structs.get('TokenPermissions')?.encoded !== TOKEN_PERMISSIONS) return null
   const head = `${primaryType}(${witness.permitted} permitted,address spender,uint256 nonce,uint256 deadline,`
   return encoded.startsWith(head) && structs.get(primaryType)?.fields.length === 5 ? witness.type : null
 }
 
 const UINT256_MAX = (1n << 256n) - 1n
-/** Seaport's ItemType. */
 export const ITEM = { coin: 0n, erc20: 1n, erc721: 2n, erc1155: 3n, erc721Any: 4n, erc1155Any: 5n } as const
 
 type Values = Readonly<Record<string, unknown>>
@@ -103,10 +102,7 @@ const offered = (item: Values): Grant => {
   return { token: addressAt(item, 'token'), amount: start > end ? start : end }
 }
 
-/**
- * The orders that are signed. A tree is filled up with orders that neither offer nor ask for anything; they are left out. Pure.
- * @param message checked before, of this known type
- */
+/** The signed orders, without those that only fill up a tree. @param message checked before, of this known type */
 export const ordersIn = (type: KnownType, message: Values): readonly Values[] => {
   if (type === 'seaport_order') return [message]
   if (type !== 'seaport_bulk_order') return []
@@ -115,10 +111,7 @@ export const ordersIn = (type: KnownType, message: Values): readonly Values[] =>
   )
 }
 
-/**
- * The amounts of tokens (ERC-20) that others can take with the signature, in base units. Pure.
- * @param typedData checked before, of this known type
- */
+/** The amounts of ERC-20 that somebody can take, in base units. @param typedData checked before, of this known type */
 export const grantsOf = (type: KnownType, { domain, message }: TypedData): readonly Grant[] => {
   const contract = domain.verifyingContract?.toLowerCase() ?? ''
   switch (type) {

@@ -1,7 +1,7 @@
-// What a wallet's key signs, in full. Chains make payloads; custody reads and hashes them. A bare digest is never signed,
-// because its meaning would be unknown.
+// What a wallet's key signs, in full. Chains make payloads; the vault reads and hashes them. It signs no bare digest,
+// whose meaning it could not know.
 
-/** EIP-712 as `eth_signTypedData_v4` has it. Integers are bigints, safe integers or texts (decimal or 0x hex); bytes are 0x hex. */
+/** EIP-712, `eth_signTypedData_v4`. Integers: bigints, safe integers or texts (decimal or 0x hex). Bytes: 0x hex. */
 export type TypedData = {
   readonly domain: {
     readonly name?: string
@@ -16,7 +16,7 @@ export type TypedData = {
   readonly message: Readonly<Record<string, unknown>>
 }
 
-/** What is signed of an extrinsic of version 4 (sp_runtime, SignedPayload), not hashed, and what else its hash covers. */
+/** What an extrinsic's signature covers (sp_runtime, SignedPayload), not hashed, and what else its hash covers. */
 export type ExtrinsicPayload = {
   readonly kind: 'extrinsic'
   readonly call: Uint8Array
@@ -39,13 +39,10 @@ export type Payload =
   /** The same for typed data. */
   | { readonly kind: 'safe_typed_data'; readonly chainId: number; readonly safe: string; readonly typedData: TypedData }
   | ExtrinsicPayload
-  /** The message as the user knows it: custody wraps it in <Bytes>…</Bytes>. */
+  /** The message as the user knows it: the vault wraps it in <Bytes>…</Bytes>. */
   | { readonly kind: 'substrate_message'; readonly message: Uint8Array }
 
-/**
- * What a key is opened for. `transactions`: its own credential opens it. `messages`: all credentials that control it do, because a
- * message can mean anything. `policy`: the developer secret opens it, within the rules of a policy.
- */
+/** `messages`: by all credentials of the key, as a message can mean anything. `policy`: by the developer secret. */
 export type Purpose = 'transactions' | 'messages' | 'policy'
 
 const PURPOSES: Readonly<Record<Payload['kind'], readonly Purpose[]>> = {
@@ -58,7 +55,7 @@ const PURPOSES: Readonly<Record<Payload['kind'], readonly Purpose[]>> = {
   substrate_message: ['messages'],
 }
 
-/** Whether a key that was opened for a purpose signs a payload. The transaction of a Safe is one, although it is typed data. Pure. */
+/** A Safe's transaction is one, although it is typed data. Pure. */
 export const isFor = (purpose: Purpose, payload: Payload): boolean => {
   if (PURPOSES[payload.kind].includes(purpose)) return true
   return purpose === 'transactions' && payload.kind === 'typed_data' && payload.typedData.primaryType === 'SafeTx'

@@ -1,8 +1,9 @@
-// Token limits and rolling limits of policies. Pure: the vault decides with this code, and APIs predict its decisions with it.
+// Token limits and rolling limits of policies. Pure: the vault decides with this code, and APIs predict its decisions
+// with it.
 //
-// A rolling limit keeps its counts in slots of a sixteenth of its time. The present slot and the sixteen before it count. So
-// nothing younger than the time is left out, and something a little older may still count. Slots only go forward: if a clock
-// goes back, the newest slot stays the present one, and no count is lost.
+// A rolling limit counts in slots of a sixteenth of its time. The present slot and the sixteen before it count: so all
+// that is younger than the time, and perhaps what is a little older. If a clock goes back, the newest slot stays the
+// present one.
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import type { Tokens } from './token-calls.ts'
@@ -25,12 +26,8 @@ type Limit = {
 const SLOTS = 16
 const MS = 1_000
 
-/** A contract in the form that calls use. */
 export const contractOf = ({ contractAddress }: Limits['tokenLimits'][number]): string =>
   contractAddress.slice(2).toLowerCase()
-
-const valueIn = ({ value }: Use): bigint => value
-const usesIn = ({ uses }: Use): bigint => BigInt(uses)
 
 /** The limits in the order of their counts. The order must never change. */
 const limitsOf = ({ tokenLimits, rollingLimits }: Limits): readonly Limit[] => [
@@ -41,15 +38,14 @@ const limitsOf = ({ tokenLimits, rollingLimits }: Limits): readonly Limit[] => [
   }),
   ...rollingLimits.flatMap(({ perSeconds, maxTotalValue, maxUses }) =>
     [
-      ...(maxTotalValue === null ? [] : [{ max: BigInt(maxTotalValue), amountOf: valueIn }]),
-      ...(maxUses === null ? [] : [{ max: BigInt(maxUses), amountOf: usesIn }]),
+      ...(maxTotalValue === null ? [] : [{ max: BigInt(maxTotalValue), amountOf: ({ value }: Use) => value }]),
+      ...(maxUses === null ? [] : [{ max: BigInt(maxUses), amountOf: ({ uses }: Use) => BigInt(uses) }]),
     ].map((limit): Limit => ({ kind: 'rolling', perSeconds, ...limit })),
   ),
 ]
 
 type Moment = { readonly count: Count; readonly at: Date }
 
-/** The present slot, and the amounts that count. */
 const presentOf = ({ perSeconds }: Pick<Limit, 'perSeconds'>, { count, at }: Moment) => {
   const slotMs = perSeconds === null ? Number.POSITIVE_INFINITY : Math.ceil((perSeconds * MS) / SLOTS)
   const slot = Math.max(Math.floor(at.getTime() / slotMs), count.at(-1)?.[0] ?? 0)
@@ -68,7 +64,6 @@ const after = (limit: Limit, { count, at, amount }: Moment & { readonly amount: 
 
 type Counted = { readonly counts: readonly Count[]; readonly at: Date }
 
-/** Whether a limit depends on the time. */
 export const areRolling = ({ tokenLimits, rollingLimits }: Limits): boolean =>
   rollingLimits.length > 0 || tokenLimits.some(({ perSeconds }) => perSeconds !== null)
 

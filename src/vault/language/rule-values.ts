@@ -8,66 +8,41 @@
 //   text            the text                                  eq, ne; byte for byte
 
 import type { RuleOperator } from '../../../db/words.ts'
-import { unreachable } from '../../platform/errors.ts'
 
-/** A value that a rule is about. `address`: 20 bytes in hex, in any letter case. `account`: SS58, which is case-sensitive. */
+/** `address`: 20 bytes in hex, in any letter case. `account`: SS58, which is case-sensitive. */
 export type RuleValue =
   | { readonly kind: 'integer'; readonly value: bigint }
   | { readonly kind: 'address' | 'account' | 'bytes' | 'bool' | 'text'; readonly value: string }
 
 type Rule = { readonly operator: RuleOperator; readonly value: string }
 
-const INTEGER = /^(?:-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$/
-const ADDRESS = /^0x[0-9a-fA-F]{40}$/
-/** Base58 of 32 bytes and a prefix of one or two bytes; leading zeros make it shorter. Base58 is case-sensitive. */
-const SS58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
-const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
-
-/** The integer in a rule's value, or null. Pure. */
-export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? BigInt(text) : null)
-
-const order = (operator: RuleOperator, one: bigint, other: bigint): boolean => {
-  switch (operator) {
-    case 'eq':
-      return one === other
-    case 'ne':
-      return one !== other
-    case 'gt':
-      return one > other
-    case 'ge':
-      return one >= other
-    case 'lt':
-      return one < other
-    case 'le':
-      return one <= other
-    default:
-      return unreachable(operator)
-  }
+const FORMS: Readonly<Record<RuleValue['kind'], RegExp>> = {
+  integer: /^(?:-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$/,
+  address: /^0x[0-9a-fA-F]{40}$/,
+  // Base58 of 32 bytes and a prefix of one or two bytes; leading zeros make it shorter.
+  account: /^[1-9A-HJ-NP-Za-km-z]{35,50}$/,
+  bytes: /^0x(?:[0-9a-fA-F]{2})*$/,
+  bool: /^(?:true|false)$/,
+  text: /^/,
 }
 
-/** Whether a rule's value has the form of a kind of value. Pure. */
-export const isOfKind = (kind: RuleValue['kind'], text: string): boolean => {
-  switch (kind) {
-    case 'integer':
-      return INTEGER.test(text)
-    case 'address':
-      return ADDRESS.test(text)
-    case 'account':
-      return SS58_ADDRESS.test(text)
-    case 'bytes':
-      return BYTES.test(text)
-    case 'bool':
-      return text === 'true' || text === 'false'
-    case 'text':
-      return true
-    default:
-      return unreachable(kind)
-  }
+export const isOfKind = (kind: RuleValue['kind'], text: string): boolean => FORMS[kind].test(text)
+
+/** The integer in a rule's value, or null. Pure. */
+export const integerIn = (text: string): bigint | null => (isOfKind('integer', text) ? BigInt(text) : null)
+
+const COMPARISONS: Readonly<Record<RuleOperator, (one: bigint, other: bigint) => boolean>> = {
+  eq: (one, other) => one === other,
+  ne: (one, other) => one !== other,
+  gt: (one, other) => one > other,
+  ge: (one, other) => one >= other,
+  lt: (one, other) => one < other,
+  le: (one, other) => one <= other,
 }
 
 const lowered = (code: number): number => (code >= 0x41 && code <= 0x5a ? code + 0x20 : code)
 
-/** Whether texts of one length are the same without case, for ASCII. It copies nothing, and ends at the first difference. */
+/** For ASCII texts of one length. It copies nothing, and ends at the first difference. */
 const isSameWithoutCase = (one: string, other: string): boolean => {
   for (let at = 0; at < one.length; at += 1) {
     if (lowered(one.charCodeAt(at)) !== lowered(other.charCodeAt(at))) return false
@@ -82,11 +57,11 @@ const isSame = (kind: RuleValue['kind'], has: string, named: string): boolean =>
   return has === named || (!isExact && isSameWithoutCase(has, named))
 }
 
-/** Whether a value is as a rule says. Pure. */
+/** Whether a value fulfils a rule. Pure. */
 export const valueMatches = ({ operator, value: named }: Rule, found: RuleValue): boolean => {
   if (found.kind === 'integer') {
     const integer = integerIn(named)
-    return integer !== null && order(operator, found.value, integer)
+    return integer !== null && COMPARISONS[operator](found.value, integer)
   }
   const { kind, value: has } = found
   // What is equal is of the same kind.

@@ -1,10 +1,9 @@
-// Reads how much of an ERC-20 token calls take, or allow others to take. The vault and its clients read calls with this code. Only
-// five functions are read, and only in the strict form: full words, no further bytes, no dirty upper bits. The effect of any
-// other call cannot be known from outside.
+// Reads how much of an ERC-20 token a call takes, or allows somebody to take: of five functions only, and only in the
+// strict form (full words, no further bytes, no dirty upper bits). The effect of any other call cannot be known from
+// outside.
 
 type Word = 'address' | 'amount' | 'uint8' | 'any'
 
-/** The functions, by the first four bytes of call data. */
 const FUNCTIONS: Readonly<Record<string, readonly Word[]>> = {
   // transfer(address,uint256)
   a9059cbb: ['address', 'amount'],
@@ -22,13 +21,8 @@ const SELECTOR_BYTES = 4
 const WORD_BYTES = 32
 const BYTES: Readonly<Record<Word, number>> = { address: 20, amount: 32, uint8: 1, any: 32 }
 
-/** A call of a contract. `to`: 40 digits of lower-case hex. */
-type TokenCall = { readonly to: string; readonly data: Uint8Array }
-
 /** Amounts by contract, in base units of the token. */
 export type Tokens = ReadonlyMap<string, bigint>
-
-const integerOf = (word: Uint8Array): bigint => BigInt(`0x${Buffer.from(word).toString('hex')}`)
 
 const fits = (kind: Word, word: Uint8Array): boolean =>
   word.subarray(0, WORD_BYTES - BYTES[kind]).every((byte) => byte === 0)
@@ -42,11 +36,14 @@ const amountIn = (data: Uint8Array): bigint | null => {
     return data.subarray(start, start + WORD_BYTES)
   }
   if (!kinds.every((kind, at) => fits(kind, wordAt(at)))) return null
-  return integerOf(wordAt(kinds.indexOf('amount')))
+  return BigInt(`0x${Buffer.from(wordAt(kinds.indexOf('amount'))).toString('hex')}`)
 }
 
-/** The total amounts that calls take of some contracts; null if a call of one of them cannot be counted. Pure. */
-export const tokensTaken = (contracts: readonly string[], calls: readonly TokenCall[]): Tokens | null => {
+/** null if a call of one of the contracts cannot be counted. Pure. @param contracts 40 digits of lower-case hex each */
+export const tokensTaken = (
+  contracts: readonly string[],
+  calls: readonly { readonly to: string; readonly data: Uint8Array }[],
+): Tokens | null => {
   const taken = new Map<string, bigint>()
   for (const { to, data } of calls) {
     if (!contracts.includes(to)) continue

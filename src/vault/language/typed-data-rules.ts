@@ -1,7 +1,8 @@
 // What a policy allows of typed data. Pure: the vault decides with this code, and APIs predict its decisions with it.
 //
-// The rules name the primary type and the verifying contract, and perhaps values of the message. A contract accepts only its own types,
-// so the name of a type means one struct there; a rule may also give its whole text. A policy is on typed data or on transactions.
+// The rules name the primary type and the verifying contract, and perhaps values of the message. A contract accepts
+// only its own types, so a type's name means one struct there; a rule may also give its whole text. A policy is on
+// typed data or on transactions.
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
 import { grantsOf, type KnownType, knownTypeOf } from './known-typed-data.ts'
@@ -20,11 +21,10 @@ const MESSAGE = 'typedData.message.'
 
 const INDEX = /^(?:0|[1-9][0-9]{0,8})$/
 
-/** Whether rules are on typed data. Then they allow no transaction. */
+/** Rules on typed data allow no transaction. */
 export const areOnTypedData = (rules: readonly Pick<Rule, 'argument'>[]): boolean =>
   rules.some(({ argument }) => argument.startsWith(PREFIX))
 
-/** The path in the message that a rule is about; null for another rule. */
 export const messagePathOf = ({ argument }: Pick<Rule, 'argument'>): readonly string[] | null =>
   argument.startsWith(MESSAGE) ? argument.slice(MESSAGE.length).split('.') : null
 
@@ -42,26 +42,20 @@ const within = (structs: Structs, { type, value }: Found, part: string): Found |
   return { type: field.type, value: new Map(Object.entries(Object(value))).get(part) }
 }
 
-/** The kind of a value of a type, as rules compare it; null for structs and lists. Pure. */
-export const kindOfType = (type: ValueType | 'length'): RuleValue['kind'] | null => {
-  if (type === 'length') return 'integer'
-  switch (type.kind) {
-    case 'integer':
-    case 'address':
-    case 'bool':
-    case 'bytes':
-      return type.kind
-    case 'fixed_bytes':
-      return 'bytes'
-    case 'string':
-      return 'text'
-    case 'struct':
-    case 'list':
-      return null
-    default:
-      return type satisfies never
-  }
+const KINDS: Readonly<Record<ValueType['kind'], RuleValue['kind'] | null>> = {
+  integer: 'integer',
+  address: 'address',
+  bool: 'bool',
+  bytes: 'bytes',
+  fixed_bytes: 'bytes',
+  string: 'text',
+  struct: null,
+  list: null,
 }
+
+/** The kind of a value of a type, as rules compare it; null for structs and lists. Pure. */
+export const kindOfType = (type: ValueType | 'length'): RuleValue['kind'] | null =>
+  type === 'length' ? 'integer' : KINDS[type.kind]
 
 const ruleValueOf = ({ type, value }: Found): RuleValue | null => {
   const kind = kindOfType(type)
@@ -92,17 +86,14 @@ type Mismatch = number | 'type_not_named'
 /** Why rules do not allow typed data; null if they do. @param typedData checked before */
 export const typedDataMismatch = (rules: readonly Rule[], typedData: TypedData): Mismatch | null => {
   const { types, primaryType } = typedData
-  const names = (asked: string) => rules.some(({ argument, operator }) => argument === asked && operator === 'eq')
+  const names = (wanted: string) => rules.some(({ argument, operator }) => argument === wanted && operator === 'eq')
   if (!names(PRIMARY_TYPE) || !names(VERIFYING_CONTRACT) || !Object.hasOwn(types, primaryType)) return 'type_not_named'
   const structs = structsOf(types, primaryType)
   const place = rules.findIndex((rule) => !matches(rule, typedData, structs))
   return place < 0 ? null : place
 }
 
-/**
- * Why no policy can allow typed data, as a sentence; null if one may.
- * @param safe the address of the key's contract wallet, in any letter case
- */
+/** Why no policy can allow typed data; null if one may. @param safe the key's contract wallet, in any letter case */
 export const neverSigned = ({ domain }: TypedData, safe: string): string | null => {
   if (domain.chainId === undefined) {
     return 'Under a policy, field "typed_data.domain.chainId" is required: without it the signature is valid on every chain.'
@@ -123,11 +114,7 @@ const OF_TOKENS: ReadonlySet<KnownType> = new Set([
 
 const digitsOf = (address: string): string => address.slice(2).toLowerCase()
 
-/**
- * The amounts of some tokens that others can take with the signature; null if it is for one of these contracts and cannot be
- * counted. Pure.
- * @param contracts 40 digits of lower-case hex each @param typedData checked before
- */
+/** null: one of these contracts is concerned and not countable. @param contracts 40 digits of lower-case hex each */
 export const tokensGranted = (contracts: readonly string[], typedData: TypedData): Tokens | null => {
   const granted = new Map<string, bigint>()
   if (contracts.length === 0) return granted

@@ -1,10 +1,9 @@
-// The types of typed data (EIP-712), read from their texts and checked. Every bound here keeps the work small: types are hashed once for
-// each struct, and a struct's text contains all structs below it.
+// Reads and checks the types of typed data (EIP-712). The bounds keep the work small, as a struct's text contains all
+// structs below it.
 
 import { AppError, shownName } from '../../platform/errors.ts'
 import type { TypedData } from './payload.ts'
 
-/** A type as its values are encoded. */
 export type ValueType =
   | { readonly kind: 'struct'; readonly name: string }
   | { readonly kind: 'list'; readonly of: ValueType; readonly length: number | null; readonly text: string }
@@ -40,23 +39,19 @@ const ARRAY = /^(.+)\[([0-9]*)\]$/
 const INTEGER = /^(u?)int([0-9]*)$/
 const FIXED_BYTES = /^bytes([0-9]+)$/
 /**
- * More than the identifiers of EIP-712: apps have types such as `HyperliquidTransaction:UsdSend` and members such as `@context`, and
- * wallets sign them. The text of a type stays unambiguous: no name has a bracket or a comma, and that of a type has no space. That of a
- * member has no dot either, as paths have, and single spaces only.
+ * More than the identifiers of EIP-712: wallets sign types such as `HyperliquidTransaction:UsdSend` and members such as
+ * `@context`. A type's text stays unambiguous: no name has a bracket or a comma. A type's name has no space; a member's
+ * name has single spaces only, and no dot, which paths have.
  */
 const TYPE_NAME = /^[A-Za-z_$][A-Za-z0-9_$:/@.-]*$/
 const MEMBER_NAME = /^[A-Za-z_$@:/-][A-Za-z0-9_$@:/-]*(?: [A-Za-z0-9_$@:/-]+)*$/
 const LENGTH = /^(?:0|[1-9][0-9]{0,5})$/
 
-const isName = (text: string, form: RegExp): boolean => text.length <= NAME_MAX && form.test(text)
+export const isTypeName = (text: string): boolean => text.length <= NAME_MAX && TYPE_NAME.test(text)
 
-/** Whether a text can name a struct. Pure. */
-export const isTypeName = (text: string): boolean => isName(text, TYPE_NAME)
+export const isMemberName = (text: string): boolean => text.length <= NAME_MAX && MEMBER_NAME.test(text)
 
-/** Whether a text can name a member of a struct. Pure. */
-export const isMemberName = (text: string): boolean => isName(text, MEMBER_NAME)
-
-/** A refusal that names the field, or the closest one whose name is safe to repeat. @param path without `typed_data.` */
+/** Names the field, or the closest one whose name is safe to repeat. @param path without `typed_data.` */
 export const refused = (path: string, sentence: string): AppError => {
   let shown = path === '' ? 'typed_data' : `typed_data.${path}`
   while (shownName(shown) === null) shown = shown.slice(0, shown.lastIndexOf('.'))
@@ -79,7 +74,6 @@ const atomOf = (text: string): ValueType | null => {
   return text === 'string' || text === 'bytes' || text === 'bool' || text === 'address' ? { kind: text } : null
 }
 
-/** Whether a struct with this name would look like a type of EIP-712 or Solidity. */
 const looksBuiltIn = (name: string): boolean =>
   /^(?:u?int[0-9]*|bytes[0-9]*|u?fixed[0-9x]*|string|bool|address|function)$/.test(name)
 
@@ -123,10 +117,7 @@ const fieldsOf = (types: Types, name: string): Struct['fields'] => {
 
 type Found = { readonly fields: Struct['fields']; readonly below: ReadonlySet<string> }
 
-/**
- * A struct and all structs below it, by name. Types that it does not refer to are ignored: they are not signed.
- * @throws invalid_input for types that do not exist, contain themselves, or are too many
- */
+/** A struct and those below it. @throws invalid_input for types that do not exist, contain themselves, or are many. */
 export const structsOf = (types: Types, primary: string): ReadonlyMap<string, Struct> => {
   const found = new Map<string, Found | 'open'>()
   const find = (name: string, depth: number): Found => {

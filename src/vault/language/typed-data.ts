@@ -1,12 +1,18 @@
-// EIP-712: the digest of typed data. Strict: a value that does not fit its type, a missing one and one that no type names are
-// refused, so that what is signed is all that was shown. The vault hashes with this code, and APIs check requests with it before
-// any credential is used.
+// EIP-712: the digest of typed data. It refuses a value that does not fit its type, a missing one and one that no type
+// names, so that the signature covers all that was shown. The vault hashes with this code, and APIs check requests with
+// it before they use a credential.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { createBoundedMap } from '../../platform/bounded-map.ts'
-import { withChecksum } from './checksum.ts'
 import type { TypedData } from './payload.ts'
 import { DOMAIN, domainStructOf, refused, type Struct, structsOf, type ValueType } from './typed-data-types.ts'
+
+/** An address by EIP-55. Pure. @param digits 40 digits of lower-case hex. */
+export const withChecksum = (digits: string): string => {
+  const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex')
+  const letters = [...digits].map((digit, at) => ((hash[at] ?? '0') >= '8' ? digit.toUpperCase() : digit))
+  return `0x${letters.join('')}`
+}
 
 const WORD_BYTES = 32
 const PREFIX = Uint8Array.of(0x19, 0x01)
@@ -33,7 +39,6 @@ const keptDomainHashes = createBoundedMap<Uint8Array>({ max: KEPT_MAX })
 /** Addresses in mixed case with a valid checksum. */
 const keptAddresses = createBoundedMap<true>({ max: 10 * KEPT_MAX })
 
-/** The hash of a key, from memory or made and kept. */
 const remembered = (
   kept: typeof keptTypeHashes,
   { key, make }: { readonly key: string; readonly make: () => Uint8Array },
@@ -53,7 +58,7 @@ const word = (value: bigint): Uint8Array =>
     'hex',
   )
 
-/** An integer: a safe JSON number, or a text in decimal digits or 0x hex; null for anything else. Pure. */
+/** An integer: a safe JSON number, or a text in decimal digits or 0x hex; null for anything else. */
 export const integerOf = (value: unknown): bigint | null => {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
@@ -97,23 +102,17 @@ const encodeAddress = (value: unknown, path: string): Uint8Array => {
   return Buffer.from(digits.padStart(WORD_BYTES * 2, '0'), 'hex')
 }
 
-const encodeList = (
-  reading: Reading,
-  { of, length, text }: Extract<ValueType, { readonly kind: 'list' }>,
-  value: unknown,
-  path: string,
-): Uint8Array => {
-  if (!Array.isArray(value)) throw refused(path, `must be a list: ${text}.`)
-  if (length !== null && value.length !== length) throw refused(path, `must have exactly ${length} items: ${text}.`)
-  return reading.keccak(Buffer.concat(value.map((each, index) => encodeValue(reading, of, each, `${path}.${index}`))))
-}
-
 const encodeValue = (reading: Reading, type: ValueType, value: unknown, path: string): Uint8Array => {
   switch (type.kind) {
     case 'struct':
       return hashStruct(reading, reading.structs.get(type.name), value, path)
-    case 'list':
-      return encodeList(reading, type, value, path)
+    case 'list': {
+      const { of, length, text } = type
+      if (!Array.isArray(value)) throw refused(path, `must be a list: ${text}.`)
+      if (length !== null && value.length !== length) throw refused(path, `must have exactly ${length} items: ${text}.`)
+      const words = value.map((each, index) => encodeValue(reading, of, each, `${path}.${index}`))
+      return reading.keccak(Buffer.concat(words))
+    }
     case 'integer':
       return encodeInteger(type, value, path)
     case 'fixed_bytes': {
@@ -160,7 +159,6 @@ const hashStruct = (reading: Reading, struct: Struct | undefined, value: unknown
 /** Hashes, or only checks. */
 type Way = {
   readonly keccak: Hash
-  /** How a type's text is hashed. Each struct is hashed once. */
   readonly typeHash: (encoded: string) => Uint8Array
   readonly domainHash: (of: { readonly keyOf: () => string; readonly make: () => Uint8Array }) => Uint8Array
 }
@@ -213,10 +211,7 @@ export const typedDataDigest = (typedData: TypedData): Uint8Array => encode(type
 /** The same checks without the hashing. Pure. @throws invalid_input */
 export const checkTypedData = (typedData: TypedData): void => void encode(typedData, CHECKING)
 
-/**
- * Checks that a domain names no other chain. It may name none: then a signature is valid on every chain with such a contract.
- * @throws invalid_input
- */
+/** The domain may name no chain: then a signature is valid on all with such a contract. @throws invalid_input */
 export const requireChainId = ({ domain }: TypedData, chainId: number): void => {
   if (domain.chainId === undefined || integerOf(domain.chainId) === BigInt(chainId)) return
   throw refused('domain.chainId', `must be ${chainId}, the chain id of the wallet's network, or absent.`)

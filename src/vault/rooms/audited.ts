@@ -1,5 +1,6 @@
-// What the audit says of the rows of custody, folded into a few numbers for each row: some 200 bytes for each wallet, owner, policy,
-// keyring and used approval. Of a row whose state has a number (version, revision, uses) it is the lowest that the row may have.
+// What the audit says of the rows of custody, folded into a few numbers for each row: some 200 bytes for each wallet,
+// owner, policy, keyring and used approval. A number of a row's state (version, revision, uses) is the lowest that the
+// row may have.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { VerifiedRows } from '../../../db/queries/custody/verified-rows.ts'
@@ -30,49 +31,55 @@ const createHashes = () => {
       .join('')
 }
 
-/** The columns in which two wallets differ. */
 export const otherColumns = (one: string, other: string): readonly string[] =>
   Object.keys(COMPARED).filter((_, at) => {
     const [start, end] = [at * HASH_BYTES, (at + 1) * HASH_BYTES]
     return one.slice(start, end) !== other.slice(start, end)
   })
 
-type Of = { readonly projectId: string }
+// `isThere`, `hasKey`: the tables have it, as far as they were read.
 
-/** `isThere`, `hasKey`: the tables have it, as far as they were read. */
-type Audited = {
-  readonly projects: Of & {
-    isCreated: boolean
-    isThere: boolean
-    readonly keyVersions: Set<number>
-    needsDeveloperKey: boolean
-    developerKeyVersion: number
-    listVersion: number
-    /** An earlier list was put back, and then changed. */
-    isListRepeated: boolean
-  }
-  readonly wallets: Of & { readonly hashes: string; hasKey: boolean; isUsed: boolean }
-  readonly owners: Of & {
-    readonly ownerId: string
-    hasPin: boolean
-    hasKey: boolean
-    keyVersion: number
-    revision: number
-    wrongPins: number
-    unlockedAtMs: number
-  }
-  readonly keyrings: Of & { readonly controlModes: Set<string>; isMade: boolean; isThere: boolean }
-  readonly locks: Of & { readonly keyringId: string; readonly version: number; readonly policiesOnly: boolean }
-  readonly userLocks: VerifiedRows['user_key_locks']
-  readonly policies: Of & {
-    endId: number
-    uses: number
-    lastUseId: number
-    lastUseAtMs: number
-    isApprovalReused: boolean
-    isApprovalGone: boolean
-  }
-}
+const newProject = (projectId: string) => ({
+  projectId,
+  isCreated: false,
+  isThere: false,
+  keyVersions: new Set<number>(),
+  needsDeveloperKey: false,
+  developerKeyVersion: 1,
+  listVersion: 0,
+  /** An earlier list was put back, and then changed. */
+  isListRepeated: false,
+})
+
+type Owner = { readonly projectId: string; readonly ownerId: string }
+
+const newOwner = ({ projectId, ownerId }: Owner) => ({
+  projectId,
+  ownerId,
+  hasPin: false,
+  hasKey: false,
+  keyVersion: 1,
+  revision: 0,
+  wrongPins: 0,
+  unlockedAtMs: 0,
+})
+
+const newWallet = (projectId: string, hashes: string) => ({ projectId, hashes, hasKey: false, isUsed: false })
+
+const newPolicy = (projectId: string) => ({
+  projectId,
+  endId: 0,
+  uses: 0,
+  lastUseId: 0,
+  lastUseAtMs: 0,
+  isApprovalReused: false,
+  isApprovalGone: false,
+})
+
+export type AuditedPolicy = ReturnType<typeof newPolicy>
+
+type Keyring = { readonly projectId: string; readonly controlModes: Set<string>; isMade: boolean; isThere: boolean }
+type Lock = Readonly<{ projectId: string; keyringId: string; version: number; policiesOnly: boolean }>
 
 type Row = VerifiedRows['audit']
 
@@ -82,26 +89,24 @@ export const VAULTS_APART_MAX_MS = 2 * CLOCKS_APART_MAX_MS
 /** Keys are ids, or a project and a name in it, divided by a line break. */
 export const createAudited = () => ({
   hashesOf: createHashes(),
-  projects: new Map<string, Audited['projects']>(),
-  wallets: new Map<string, Audited['wallets']>(),
-  owners: new Map<string, Audited['owners']>(),
-  keyrings: new Map<string, Audited['keyrings']>(),
-  locks: new Map<string, Audited['locks']>(),
-  userLocks: new Map<string, Audited['userLocks']>(),
-  policies: new Map<string, Audited['policies']>(),
+  projects: new Map<string, ReturnType<typeof newProject>>(),
+  wallets: new Map<string, ReturnType<typeof newWallet>>(),
+  owners: new Map<string, ReturnType<typeof newOwner>>(),
+  keyrings: new Map<string, Keyring>(),
+  locks: new Map<string, Lock>(),
+  userLocks: new Map<string, VerifiedRows['user_key_locks']>(),
+  policies: new Map<string, AuditedPolicy>(),
   /** The policy of each used approval. */
-  approvals: new Map<string, Audited['policies']>(),
+  approvals: new Map<string, AuditedPolicy>(),
 })
 
 export type Fold = ReturnType<typeof createAudited>
 
-export const ownerKey = ({ projectId, ownerId }: Of & { readonly ownerId: string }): string =>
-  `${projectId}\n${ownerId}`
+export const ownerKey = ({ projectId, ownerId }: Owner): string => `${projectId}\n${ownerId}`
 
 export const userLockKey = (lock: Omit<VerifiedRows['user_key_locks'], 'version' | 'isThere'>): string =>
   `${ownerKey(lock)}\n${lock.kind}\n${lock.passkeyId}`
 
-/** The value of a key; made if there is none. */
 const entry = <Value>(map: Map<string, Value>, key: string, make: () => Value): Value => {
   const known = map.get(key)
   if (known !== undefined) return known
@@ -113,16 +118,7 @@ const entry = <Value>(map: Map<string, Value>, key: string, make: () => Value): 
 const numberIn = (text: string | undefined): number => Number(text ?? 0) || 0
 
 const foldProject = ({ projects }: Fold, { projectId, action, details }: Row): void => {
-  const project = entry(projects, projectId, () => ({
-    projectId,
-    isCreated: false,
-    isThere: false,
-    keyVersions: new Set(),
-    needsDeveloperKey: false,
-    developerKeyVersion: 1,
-    listVersion: 0,
-    isListRepeated: false,
-  }))
+  const project = entry(projects, projectId, () => newProject(projectId))
   project.isCreated ||= action === 'project_created'
   project.needsDeveloperKey ||= action === 'project_activated' || details.activated === 'yes'
   if (action === 'project_created' || action === 'project_key_rotated') {
@@ -136,23 +132,13 @@ const foldProject = ({ projects }: Fold, { projectId, action, details }: Row): v
   project.listVersion = Math.max(project.listVersion, listVersion)
 }
 
-const ownerOf = ({ owners }: Fold, of: Of & { readonly ownerId: string }): Audited['owners'] =>
-  entry(owners, ownerKey(of), () => ({
-    projectId: of.projectId,
-    ownerId: of.ownerId,
-    hasPin: false,
-    hasKey: false,
-    keyVersion: 1,
-    revision: 0,
-    wrongPins: 0,
-    unlockedAtMs: 0,
-  }))
+const ownerOf = ({ owners }: Fold, owner: Owner) => entry(owners, ownerKey(owner), () => newOwner(owner))
 
 const foldWallet = (fold: Fold, { projectId, action, subject, details }: Row): void => {
   const { owner_id: owner = '', keyring_id: keyring = '', control_mode: controlMode = '' } = details
   const made = entry(fold.keyrings, keyring, () => ({
     projectId,
-    controlModes: new Set(),
+    controlModes: new Set<string>(),
     isMade: false,
     isThere: false,
   }))
@@ -162,7 +148,7 @@ const foldWallet = (fold: Fold, { projectId, action, subject, details }: Row): v
   if (controlMode === 'user') ownerOf(fold, { projectId, ownerId: owner }).hasPin = true
   const { network = '', type = '', public_key: publicKey = '', address = '' } = details
   const hashes = fold.hashesOf({ projectId, owner, network, controlMode, keyring, type, publicKey, address })
-  entry(fold.wallets, subject, () => ({ projectId, hashes, hasKey: false, isUsed: false }))
+  entry(fold.wallets, subject, () => newWallet(projectId, hashes))
 }
 
 const foldLock = ({ locks }: Fold, { projectId, action, details }: Row): void => {
@@ -196,15 +182,7 @@ const foldOwner = (fold: Fold, { projectId, action, subject: ownerId, atMs, deta
 }
 
 const foldPolicy = ({ policies, approvals }: Fold, { projectId, id, action, atMs, details }: Row): void => {
-  const policy = entry(policies, details.policy ?? '', () => ({
-    projectId,
-    endId: 0,
-    uses: 0,
-    lastUseId: 0,
-    lastUseAtMs: 0,
-    isApprovalReused: false,
-    isApprovalGone: false,
-  }))
+  const policy = entry(policies, details.policy ?? '', () => newPolicy(projectId))
   if (action === 'policy_revoked') policy.endId = Number(id)
   // One use may be several signatures; the vault says which one was charged.
   if (details.policy_uses !== '1') return

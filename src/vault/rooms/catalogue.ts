@@ -1,6 +1,7 @@
-// Whether the catalogue of the database is what the migrations make. A trigger, a rule or a function that somebody planted there
-// would change what the vault reads, or undo what it writes, although each row has its MAC. While the catalogue differs in what
-// concerns a vault, the vault does nothing that could open a key: it goes on to serve, so that operators can ask what is wrong.
+// Compares the catalogue of the database with what the migrations make. A trigger, a rule or a function that somebody
+// planted there would change what the vault reads, or undo what it writes, although each row has its MAC. While the
+// catalogue differs in what concerns a vault, the vault opens no key. It goes on to serve, so that operators can ask
+// what is wrong.
 
 import { catalogueDifferences, type Difference } from '../../../db/catalogue.ts'
 import type { Db } from '../../../db/client.ts'
@@ -8,52 +9,36 @@ import { AppError } from '../../platform/errors.ts'
 import type { Refusals, RefusalsLog } from './refusals.ts'
 
 const RETRY_SECONDS = 60
-/** A look cannot read a table that is locked exclusively. A lock must not hide from the vault for long what somebody plants meanwhile. */
+/** An exclusive lock of a table stops a look, and must not hide for long what somebody plants meanwhile. */
 const UNREAD_MAX_MS = 600_000
 
-export type Catalogue = {
-  /** Reads the catalogue. */
-  readonly look: () => Promise<void>
-  /** @throws unavailable while it differs, as of the last look, and if that was ten minutes ago. */
-  readonly requireSame: () => void
-}
+export type Catalogue = ReturnType<typeof createCatalogue>
 
 const changed = (differences: readonly Difference[]): AppError => {
   const [first = ''] = differences.map(({ found }) => found)
   const more = differences.length === 1 ? '' : ` (and ${differences.length - 1} more)`
-  return new AppError(
-    'unavailable',
-    `No key is opened, because the database could mislead the vault: ${first}${more}. An operator must put that right: "cli doctor" names all.`,
-    {
-      retryAfterSeconds: RETRY_SECONDS,
-      event: { kind: 'catalogue_changed', projectId: null, actor: 'system', subject: first },
-    },
-  )
+  const sentence = `No key is opened, because the database could mislead the vault: ${first}${more}. An operator must put that right: "cli doctor" names all.`
+  const event = { kind: 'catalogue_changed', projectId: null, actor: 'system', subject: first } as const
+  return new AppError('unavailable', sentence, { retryAfterSeconds: RETRY_SECONDS, event })
 }
 
-const unread = (): AppError =>
-  new AppError(
-    'unavailable',
-    'No key is opened, because the vault could not read the catalogue of the database for ten minutes. An operator must end what locks its tables.',
-    { retryAfterSeconds: RETRY_SECONDS },
-  )
+const UNREAD =
+  'No key is opened, because the vault could not read the catalogue of the database for ten minutes. An operator must end what locks its tables.'
 
 /** Knows the catalogue as of the last look; before the first one, it is believed to be the same. */
-export const createCatalogue = (parts: {
-  readonly db: Db
-  readonly refusals: Refusals
-  readonly log: RefusalsLog
-}): Catalogue => {
+export const createCatalogue = (parts: { readonly db: Db; readonly refusals: Refusals; readonly log: RefusalsLog }) => {
   const { db, refusals, log } = parts
   let differences: readonly Difference[] = []
   let readAtMs: number | null = null
+  /** @throws unavailable while it differs, as of the last look, and if that was ten minutes ago. */
   const requireSame = (): void => {
     if (differences.length > 0) throw changed(differences)
-    if (readAtMs !== null && performance.now() - readAtMs > UNREAD_MAX_MS) throw unread()
+    if (readAtMs === null || performance.now() - readAtMs <= UNREAD_MAX_MS) return
+    throw new AppError('unavailable', UNREAD, { retryAfterSeconds: RETRY_SECONDS })
   }
   return {
     requireSame,
-    look: async () => {
+    look: async (): Promise<void> => {
       const were = differences.map(({ found }) => found)
       const begunAtMs = performance.now()
       differences = (await catalogueDifferences(db)).filter(({ concernsVault }) => concernsVault)
@@ -62,7 +47,7 @@ export const createCatalogue = (parts: {
       if (are.join() === were.join()) return
       if (are.length === 0) return log.error({ were }, 'the catalogue of the database is right again: keys are opened')
       log.error({ differences: are }, 'the catalogue of the database was changed: no key is opened')
-      // The refusal is written to the audit, also if nobody asks for a key.
+      // This writes the refusal to the audit, also if no request asks for a key.
       await refusals.recording(async () => requireSame()).catch(() => {})
     },
   }

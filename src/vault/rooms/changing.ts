@@ -1,6 +1,6 @@
-// A change of the rows that open keys, in one transaction. Afterwards the vault knows what it wrote, whatever the table shows, and the
-// rows are read once more before anybody is told that the change is done. A use of a key goes without this: what it wrote is
-// compared, and the next use finds out if it was taken back.
+// A change of the rows that open keys, in one transaction. Afterwards the vault knows what it wrote, whatever the table
+// shows, and reads the rows once more before it answers. A use of a key needs no such reading: the next use notices if
+// its row was put back.
 
 import type { Tx } from '../../../db/client.ts'
 import type { RowImage } from '../../../db/queries/custody/journal.ts'
@@ -9,10 +9,7 @@ import type { CustodyCtx } from './ctx.ts'
 
 type Wrote = (...images: readonly RowImage[]) => void
 
-/**
- * Commits a change.
- * @param change hands the rows that it has written to `wrote`. @throws NotWritten if the database did not keep one of them.
- */
+/** @param change hands the rows that it has written to `wrote`. @throws NotWritten if the database did not keep one. */
 export const changing = async <Result>(
   { db, journal }: Pick<CustodyCtx, 'db' | 'journal'>,
   change: (tx: Tx, wrote: Wrote) => Promise<Result>,

@@ -1,9 +1,10 @@
-// Compares the rows of custody with what the audit says of them: each row of a table takes what belongs to it, and what is left is
+// Compares the rows of custody with what the audit says of them: each row takes what belongs to it, and what is left is
 // gone.
 
 import type { Db } from '../../../db/client.ts'
 import { readVerifiedRows, type VerifiedRows } from '../../../db/queries/custody/verified-rows.ts'
 import {
+  type AuditedPolicy,
   createAudited,
   type Fold,
   foldRow,
@@ -12,9 +13,7 @@ import {
   userLockKey,
   VAULTS_APART_MAX_MS,
 } from './audited.ts'
-
-/** A row that is not as the audit has it. */
-type Contradiction = { readonly projectId: string; readonly id: string; readonly trouble: string }
+import type { ForgedId } from './credentials/forged-keys.ts'
 
 /** `unfinished`: wallets that a stopped process can also leave. */
 type Place = Exclude<keyof VerifiedRows, 'audit' | 'owner_locks' | 'used_approvals'> | 'unfinished'
@@ -22,16 +21,15 @@ type Place = Exclude<keyof VerifiedRows, 'audit' | 'owner_locks' | 'used_approva
 const GONE = 'the audit names it, and it is gone'
 const EARLIER = 'the audit has a later state of it'
 
-type Report = (place: Place, row: Contradiction) => void
+type Report = (place: Place, row: ForgedId) => void
 
-/** The value of a key, which is then not in the map any more. */
 const take = <Value>(map: Map<string, Value>, key: string): Value | undefined => {
   const value = map.get(key)
   map.delete(key)
   return value
 }
 
-const policyTrouble = (row: VerifiedRows['policies'], audited: NonNullable<ReturnType<Fold['policies']['get']>>) => {
+const policyTrouble = (row: VerifiedRows['policies'], audited: AuditedPolicy): string | null => {
   if (audited.endId > 0 && !row.isRevoked) return 'the audit says that it was revoked'
   if (audited.uses > Number(row.uses)) return 'the audit has more uses'
   if (audited.isApprovalGone) return 'the audit names an approval that was used, and its row is gone'
@@ -40,7 +38,6 @@ const policyTrouble = (row: VerifiedRows['policies'], audited: NonNullable<Retur
   return isLate || (audited.endId > 0 && audited.lastUseId > audited.endId) ? 'the audit has a use after its end' : null
 }
 
-/** Of projects, and of what each has one of. */
 const seeProjects = ({ projects }: Fold, report: Report) => ({
   projects: ({ projectId }: VerifiedRows['projects']) => {
     const project = projects.get(projectId)
@@ -60,10 +57,8 @@ const seeProjects = ({ projects }: Fold, report: Report) => ({
     if (project === undefined) return
     const isEarlier = version < project.listVersion
     project.listVersion = 0
-    const list = { projectId, id: projectId }
-    if (isEarlier) report('delegate_lists', { ...list, trouble: 'the audit has a later version of it' })
-    else if (project.isListRepeated)
-      report('delegate_lists', { ...list, trouble: 'the audit has a version of it twice' })
+    const trouble = isEarlier ? 'the audit has a later version of it' : 'the audit has a version of it twice'
+    if (isEarlier || project.isListRepeated) report('delegate_lists', { projectId, id: projectId, trouble })
   },
 })
 
@@ -135,10 +130,9 @@ const seeWallets = ({ wallets, policies, approvals, hashesOf }: Fold, report: Re
     for (const policy of approvals.values()) policy.isApprovalGone = true
     approvals.clear()
     const audited = take(policies, row.id)
-    const trouble = audited === undefined ? null : policyTrouble(row, audited)
-    if (trouble !== null && audited !== undefined) {
-      report('policies', { projectId: audited.projectId, id: row.id, trouble })
-    }
+    if (audited === undefined) return
+    const trouble = policyTrouble(row, audited)
+    if (trouble !== null) report('policies', { projectId: audited.projectId, id: row.id, trouble })
   },
 })
 
@@ -173,13 +167,13 @@ const reportGone = (fold: Fold, report: Report): void => {
   for (const [id, { projectId }] of fold.policies) report('policies', { projectId, id, trouble: GONE })
 }
 
-/** The rows that contradict the audit, by table and in the order of their ids. @param input.projectId null: of all projects. */
+/** By table, in the order of their ids. @param input.projectId null: of all projects. */
 export const findContradictions = async (
   db: Db,
   { projectId }: { readonly projectId: string | null },
-): Promise<(place: Place) => readonly Contradiction[]> => {
+): Promise<(place: Place) => readonly ForgedId[]> => {
   const fold = createAudited()
-  const found = new Map<Place, Contradiction[]>()
+  const found = new Map<Place, ForgedId[]>()
   const report: Report = (place, row) => {
     const rows = found.get(place) ?? []
     rows.push(row)

@@ -8,16 +8,22 @@ import { type Audit, createCustodyAudit } from '../../platform/audit/audit.ts'
 import { createBoundedMap } from '../../platform/bounded-map.ts'
 import { createBatcher, createQueue, type Queue } from '../../platform/queue.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
-import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
+import {
+  createGuard,
+  createPinLimits,
+  createSecretLimit,
+  type Guard,
+  type SecretLimit,
+  TURN_WAIT_MS,
+  TURN_WAITING_MAX,
+} from './credentials/guard.ts'
 import { createGuesses, type Guesses } from './credentials/guesses.ts'
-import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
 import { type Journal, withoutJournal } from './journal/journal.ts'
 import { createKeptAudit, type KeptAudit } from './kept-audit.ts'
 import type { WalletChain } from './keys/worst-cost.ts'
 import { createRefusals, type Refusals, type RefusalsLog } from './refusals.ts'
-import type { DeploymentKey } from './root/deployment-key.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
-import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
+import { createRootKeys, type DeploymentKey, type RootKey, type RootKeys } from './root/root-key.ts'
 import { ARGON2_CONCURRENCY_MAX } from './sealing/stretch.ts'
 import { createFreezes, type Freezes } from './wallets/freezes.ts'
 

@@ -1,6 +1,6 @@
-// The audit rows that this vault has committed, until they have a link of a chain. A trigger can delete a row as soon as it is
-// committed, so before a vault has chained it; afterwards the chain shows that it is gone. A link that no vault has made counts for
-// nothing. While a row is gone, no key is opened.
+// The audit rows that this vault has committed, until they have a link of a chain. A trigger can delete a row as soon
+// as it is committed, before a vault has chained it; afterwards the chain shows that it is gone. A link that no vault
+// has made does not count. While a row is gone, the vault opens no key.
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
@@ -10,31 +10,23 @@ import { readServer } from '../../../db/queries/custody/journal.ts'
 import { AppError } from '../../platform/errors.ts'
 import { createLinkMaker } from './chain/chain.ts'
 import type { RefusalsLog } from './refusals.ts'
-import type { DeploymentKey } from './root/deployment-key.ts'
+import type { DeploymentKey } from './root/root-key.ts'
 
 const EVERY_MS = 2_500
-/** A slow commit, or a chain that lags. */
+/** Time for a slow commit, or a chain that lags. */
 const AGE_MS = 5_000
-/** If vaults cannot chain for long, rows that were there are forgotten from here on. */
+/** If vaults cannot chain for long, this vault forgets rows from here on that were there. */
 const KEPT_MAX = 50_000
 const ROWS_A_STATEMENT = 2_000
 
 type Kept = { readonly row: AuditRow; readonly sinceMs: number }
 
-export type KeptAudit = {
-  /** Takes rows that are committed. */
-  readonly add: (rows: readonly AuditRow[]) => void
-  /** @throws unavailable while a row is gone. */
-  readonly require: () => void
-  readonly close: () => void
-}
+export type KeptAudit = ReturnType<typeof createKeptAudit>
 
-const gone = (rows: number): AppError =>
-  new AppError(
-    'unavailable',
-    `The database lacks ${rows} audit rows that this vault has written: an operator must run "cli audit verify", then "cli restore", or without a journal start this vault again.`,
-    { retryAfterSeconds: 5 },
-  )
+const gone = (rows: number): AppError => {
+  const sentence = `The database lacks ${rows} audit rows that this vault has written: an operator must run "cli audit verify", then "cli restore", or without a journal start this vault again.`
+  return new AppError('unavailable', sentence, { retryAfterSeconds: 5 })
+}
 
 type Parts = { readonly db: Db; readonly deploymentKey: DeploymentKey; readonly log: RefusalsLog }
 
@@ -42,22 +34,18 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
   const makeLink = createLinkMaker(deploymentKey)
   let missing: ReadonlySet<string> = new Set()
   let server: string | null = null
-  /** Rows of before were written to another server. */
+  /** Earlier rows were written to another server. */
   let sameSinceMs = Number.NEGATIVE_INFINITY
 
   const isChained = ({ projectId = null, ...row }: AuditRow, { id, link, previousHead }: PresentAudit): boolean => {
     if (link === null) return false
-    const before = {
-      chain: link.chain,
-      position: link.position - 1n,
-      auditId: 0n,
-      head: previousHead ?? new Uint8Array(0),
-    }
-    const made = makeLink({ previous: previousHead === null ? null : before, row: { ...row, id, projectId } })
+    const { chain, position } = link
+    const previous = previousHead && { chain, position: position - 1n, auditId: 0n, head: previousHead }
+    const made = makeLink({ previous, row: { ...row, id, projectId } })
     return made.chain === link.chain && made.position === link.position && Buffer.compare(made.head, link.head) === 0
   }
 
-  /** Rows of another server, which took the place of this one, may never have reached it: a journal knows better. */
+  /** Rows may never have reached a server that took the place of this one: a journal shows that. */
   const forgetOthers = async (absent: Set<string>): Promise<void> => {
     if (server !== null && absent.size === 0) return
     // A server that recovers says nothing yet.
@@ -95,7 +83,7 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
   return { look, missing: () => missing.size }
 }
 
-export const createKeptAudit = (parts: Parts): KeptAudit => {
+export const createKeptAudit = (parts: Parts) => {
   const kept = new Map<string, Kept>()
   const { look, missing } = createCheck(parts, kept)
   let isLooking = false
@@ -110,13 +98,15 @@ export const createKeptAudit = (parts: Parts): KeptAudit => {
   timer.unref()
 
   return {
-    add: (rows) => {
+    /** Takes rows that are committed. */
+    add: (rows: readonly AuditRow[]): void => {
       const sinceMs = performance.now()
       for (const row of rows) kept.set(Buffer.from(row.mac).toString('hex'), { row, sinceMs })
     },
-    require: () => {
+    /** @throws unavailable while a row is gone. */
+    require: (): void => {
       if (missing() > 0) throw gone(missing())
     },
-    close: () => clearInterval(timer),
+    close: (): void => clearInterval(timer),
   }
 }

@@ -1,10 +1,10 @@
-// Refusals that may be part of an attack: wrong credentials, locked owners, forged rows. The vault records them itself, because an
-// attacker who controls an API would not.
+// Refusals that may be part of an attack: wrong credentials, locked owners, forged rows. The vault records them itself,
+// because an attacker who controls an API would not.
 //
-// The first of each group (counted-events.ts) is in the audit before the request is answered. Those that follow within half a
-// minute share one row. At most ten groups of a kind get a row at once in that time, so repeated attempts do not fill the audit.
-// Each row is written by its own statement, so that a failure affects no other request. A vault that is killed loses the counts
-// that it has not written.
+// The vault writes the first of each group (counted-events.ts) to the audit before it answers the request. Those that
+// follow within half a minute share one row. At most ten groups of a kind get a row at once in that time, so repeated
+// attempts do not fill the audit. Each row has its own statement, so that a failure affects no other request. A vault
+// that is killed loses what it has only counted.
 
 import type { Db } from '../../../db/client.ts'
 import { type AuditRow, commitAuditRows } from '../../../db/queries/custody/audit.ts'
@@ -37,14 +37,9 @@ const ofNoProject = ({ projectId, details, ...act }: AuditAct): AuditAct => ({
 /** The database says that it wrote something, and did not. */
 const undone = (cause: NotWritten): AppError => {
   const { table, projectId, subject } = cause
-  return new AppError(
-    'internal',
-    `The database did not keep what the vault wrote in ${table}, so nothing was done with it.`,
-    {
-      event: { kind: 'write_undone', projectId, actor: 'system', subject, details: { table } },
-      cause,
-    },
-  )
+  const sentence = `The database did not keep what the vault wrote in ${table}, so nothing was done with it.`
+  const event = { kind: 'write_undone', projectId, actor: 'system', subject, details: { table } } as const
+  return new AppError('internal', sentence, { event, cause })
 }
 
 export const createRefusals = (parts: {
@@ -57,7 +52,6 @@ export const createRefusals = (parts: {
   const { db, audit, log, now, windowMs = WINDOW_MS } = parts
   const recorded = new WeakSet<SecurityEvent>()
   let counts = createCounts<VaultEventKind>()
-  /** The groups that already have a row in this window. */
   let atOnce = new Map<VaultEventKind, Set<string>>()
   let timer: NodeJS.Timeout | null = null
   let writing = Promise.resolve()
@@ -74,12 +68,10 @@ export const createRefusals = (parts: {
   const write = async (counted: Counted<VaultEventKind>): Promise<void> => {
     const act = actOf(counted)
     try {
-      try {
-        await commit(act)
-      } catch (error) {
+      await commit(act).catch((error: unknown) => {
         if (!isReferenceMissing(error)) throw error
-        await commit(ofNoProject(act))
-      }
+        return commit(ofNoProject(act))
+      })
     } catch (err) {
       log.error({ err, kind: counted.kind, count: counted.count }, 'a refusal is not in the audit yet')
       counts.add(counted, counted)
@@ -91,7 +83,7 @@ export const createRefusals = (parts: {
     timer ??= setTimeout(end, windowMs).unref()
   }
 
-  /** Writes the counts. Groups that were counted get no row at once in the next window either. */
+  /** Writes the counts. A group that was counted gets no row at once in the next window. */
   const end = (): void => {
     const counted = counts.values()
     if (timer !== null) clearTimeout(timer)

@@ -1,6 +1,7 @@
-// Connections that were closed for bad input, for the log and the audit. Whoever reaches the socket can spoil connections without
-// end, so they are counted: of each reason the first is in the audit at once, and those that follow share a row for half a minute.
-// Reasons are sentences of ours, so there are few. A vault that is killed loses what it has only counted.
+// Connections that were closed for bad input, for the log and the audit. Whoever reaches the socket can spoil
+// connections without end, so they are counted: of each reason the first is in the audit at once, and those that follow
+// share a row for half a minute. Reasons are sentences of ours, so there are few. A vault that is killed loses what it
+// has only counted.
 
 import type { Audit } from '../../platform/audit/audit.ts'
 
@@ -40,7 +41,6 @@ export const createRefusedConnections = (parts: {
     windows.set(why, { seen: 1, waiting: null, timer: setTimeout(() => end(why), windowMs) })
   }
 
-  /** A window with something in it is followed by another one. */
   const end = (why: string): void => {
     const waiting = windows.get(why)?.waiting
     windows.delete(why)

@@ -39,8 +39,7 @@ import { openKey, signMessage, signOnce } from './wallets/wallet-key.ts'
 
 export { openJournal, withoutJournal } from './journal/journal.ts'
 export { bindDeployment } from './root/bind-deployment.ts'
-export type { DeploymentKey } from './root/deployment-key.ts'
-export { openRootKey } from './root/root-key.ts'
+export { type DeploymentKey, openRootKey } from './root/root-key.ts'
 export { KeyClosed } from './wallets/wallet-key.ts'
 
 /**

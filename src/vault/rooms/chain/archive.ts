@@ -11,10 +11,18 @@ import {
 import { listChains, readLinks } from '../../../../db/queries/custody/audit-chain.ts'
 import { AppError } from '../../../platform/errors.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { createCheckpointSigner, createKept, lineOf } from './checkpoint.ts'
-import { type Broken, beginWalk, chainCheck, walkOn } from './verify.ts'
+import {
+  type Broken,
+  beginWalk,
+  chainCheck,
+  createCheckpointSigner,
+  createKept,
+  LINKS_A_PAGE,
+  lineOf,
+  pagesOfLinks,
+  walkOn,
+} from './verify.ts'
 
-const LINKS_A_PAGE = 250
 /** Status questions, and people who look into something, need the newest rows. */
 const KEPT_DAYS = 30
 const DAY_MS = 86_400_000
@@ -46,7 +54,7 @@ export const planArchive = async (
   return plan
 }
 
-/** The lines of an archive after a position, some at a time: not verified, which `signCheckpoint` does. Empty at the end. */
+/** The lines of an archive after a position, some at a time, not verified yet (`signCheckpoint`). Empty at the end. */
 export const archiveLines = async (
   ctx: ArchiveCtx,
   of: { readonly chain: string; readonly after: bigint; readonly upTo: bigint },
@@ -63,10 +71,7 @@ const refuse = ({ chain, position, trouble }: Broken): never => {
   )
 }
 
-/**
- * Verifies a chain up to a position, and signs a checkpoint for it if the archive's lines have this hash.
- * @throws `invalid_input` if the chain is broken or the lines differ
- */
+/** Verifies a chain up to a position first. @throws `invalid_input` for a broken chain or other lines */
 export const signCheckpoint = async (
   ctx: ArchiveCtx,
   of: { readonly chain: string; readonly position: bigint; readonly before: Date; readonly linesHash: Uint8Array },
@@ -95,10 +100,7 @@ export const signCheckpoint = async (
   return signed
 }
 
-/**
- * Deletes the rows of a chain before its newest checkpoint, without those that stay. It can be killed at any point, and run again.
- * @throws `invalid_input` if the checkpoint or a row before it is not as it was
- */
+/** Can be killed at any point, and run again. @throws `invalid_input` if the checkpoint or a row before it differs */
 export const dropArchived = async (
   ctx: ArchiveCtx,
   { chain }: { readonly chain: string },
@@ -108,24 +110,17 @@ export const dropArchived = async (
   const upTo = begun.end?.position ?? 0n
   const kept = createKept()
   let dropped = 0
-  for (let after = 0n; ; ) {
-    const links = await readLinks(ctx.db, { chain, after, upTo, limit: LINKS_A_PAGE })
+  for await (const links of pagesOfLinks(ctx.db, { chain, after: 0n, upTo })) {
     const ids = links.flatMap((link) => (link.row === null || kept.add(link, link.row) ? [] : [link.auditId]))
     if (ids.length > 0) dropped += await dropArchivedRows(ctx.db, { chain, ids })
-    const last = links.at(-1)
-    if (last === undefined || links.length < LINKS_A_PAGE) return { dropped }
-    after = last.position
   }
+  return { dropped }
 }
 
-export type Checkpoints = {
-  /** Ed25519, 32 bytes. */
-  readonly publicKey: Uint8Array
-  readonly checkpoints: readonly Checkpoint[]
-}
-
-/** All checkpoints, and the key that has signed them. Whether they are valid, `verifyAudit` says. */
-export const auditCheckpoints = async (ctx: ArchiveCtx): Promise<Checkpoints> => ({
+/** All checkpoints (`verifyAudit` says whether they are valid), and the Ed25519 key that has signed them, 32 bytes. */
+export const auditCheckpoints = async (
+  ctx: ArchiveCtx,
+): Promise<{ readonly publicKey: Uint8Array; readonly checkpoints: readonly Checkpoint[] }> => ({
   publicKey: createCheckpointSigner(ctx.deploymentKey).publicKey,
   checkpoints: await listCheckpoints(ctx.db, { chain: null }),
 })

@@ -1,13 +1,15 @@
 // The audit's hash chains: one for each project and one for the deployment. Each link covers all rows before it.
 //
-//   head(n) = HMAC-SHA-256(HKDF(the deployment's key, "audit chain"), chain, n, head(n - 1), audit id, MAC of the row, the row)
+//   head(n) = HMAC-SHA-256(HKDF(the deployment's key, "audit chain"),
+//     chain, n, head(n - 1), audit id, MAC of the row, the row)
 //
-// Vaults make them. A row's MAC proves who wrote it (platform/audit/audit.ts), and its link what a vault has seen. So nobody without the
-// deployment's key can change, remove, add or move a row before the last link, or make a link. Who takes away the end of a chain, or
-// has the key, still cannot get a head again that was published elsewhere, for instance in the log.
+// Vaults make them. A row's MAC proves who wrote it (platform/audit/audit.ts), and its link what a vault has seen. So
+// nobody without the deployment's key can change, remove, add or move a row before the last link, or make a link. An
+// attacker who removes the end of a chain, or has the key, still cannot get a head again that was published elsewhere,
+// for instance in the log.
 //
-// Rows get their positions as they become visible, in the order of their ids. Ids are assigned before a transaction commits,
-// so a row can appear after one with a higher id: it gets the next position, and nothing waits for it.
+// Rows get their positions as they become visible, in the order of their ids. Ids are assigned before a transaction
+// commits, so a row can appear after one with a higher id: it gets the next position, and nothing waits for it.
 
 import type { Db } from '../../../../db/client.ts'
 import { type AuditRecord, chainOf } from '../../../../db/queries/audit-rows.ts'
@@ -21,16 +23,14 @@ import {
 } from '../../../../db/queries/custody/audit-chain.ts'
 import { violatedConstraint } from '../../../../db/trouble.ts'
 import { auditVerifier, contentOf, isCustodys } from '../../../platform/audit/audit.ts'
-import type { DeploymentKey } from '../root/deployment-key.ts'
+import type { DeploymentKey } from '../root/root-key.ts'
 
 const NO_HEAD = new Uint8Array(0)
 
-export type LinkMaker = (input: { readonly previous: Link | null; readonly row: AuditRecord }) => Link
-
-/** Makes links; `previous` is null for the first one of a chain. */
-export const createLinkMaker = (deploymentKey: DeploymentKey): LinkMaker => {
+/** `previous`: null for the first link of a chain. */
+export const createLinkMaker = (deploymentKey: DeploymentKey) => {
   const authenticate = deploymentKey.authenticator('audit chain')
-  return ({ previous, row }) => {
+  return ({ previous, row }: { readonly previous: Link | null; readonly row: AuditRecord }): Link => {
     const chain = chainOf(row)
     const position = (previous?.position ?? 0n) + 1n
     const fields = [chain, String(position), previous?.head ?? NO_HEAD, String(row.id), row.mac, contentOf(row)]
@@ -46,25 +46,18 @@ export const shownHead = (link: Pick<Link, 'chain' | 'position' | 'head'>): stri
 const PAUSE_MS = 10_000
 const HEADS_AT_ONCE_MAX = 20
 
-type HeadPublisher = {
-  /** Takes new links, in order: the last one of each chain is its head. */
-  note(links: readonly Link[]): void
-  /** Logs new heads, so that the log proves the rows later. Limited in rate. */
-  publish(): void
-}
-
 type Log = Readonly<Record<'info' | 'error', (facts: object, sentence: string) => void>>
 
-const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Date }): HeadPublisher => {
+const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Date }) => {
   const due = new Map<string, Link>()
   const publishedAtMs = new Map<string, number>()
-
   return {
-    note: (links) => {
-      // A chain that waits already keeps its place.
+    /** Takes new links in order: the last one of each chain is its head. A waiting chain keeps its place. */
+    add: (links: readonly Link[]): void => {
       for (const link of links) due.set(link.chain, link)
     },
-    publish: () => {
+    /** Logs new heads, so that the log proves the rows later. Limited in rate. */
+    publish: (): void => {
       const nowMs = input.now().getTime()
       for (const [chain, at] of publishedAtMs) if (nowMs - at >= PAUSE_MS) publishedAtMs.delete(chain)
       const turn = [...due.values()].filter(({ chain }) => !publishedAtMs.has(chain)).slice(0, HEADS_AT_ONCE_MAX)
@@ -78,7 +71,7 @@ const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Dat
   }
 }
 
-/** So few that signatures hardly wait for it. */
+/** So few that signatures hardly wait for a step. */
 const ROWS_A_STEP = 250
 /** How far behind the newest link a step looks for rows whose transactions were slow to commit. */
 const LOOK_BACK_IDS = 5_000
@@ -97,23 +90,7 @@ export type ChainParts = {
 /** `advanced`: there may be more. `overtaken`: another vault has done this step. */
 type StepResult = 'advanced' | 'caught_up' | 'overtaken'
 
-/** Links for rows of many chains, each continuing its chain. */
-const linksFor = (
-  makeLink: LinkMaker,
-  input: { readonly rows: readonly AuditRecord[]; readonly ends: readonly Link[] },
-): readonly Link[] => {
-  const ends = new Map(input.ends.map((link) => [link.chain, link]))
-  return input.rows.map((row) => {
-    const link = makeLink({ previous: ends.get(chainOf(row)) ?? null, row })
-    ends.set(link.chain, link)
-    return link
-  })
-}
-
-/**
- * Adds new audit rows to their chains, and logs new heads. A step adds a bounded number of links in one statement. If two
- * vaults do this at once, the second is `overtaken`.
- */
+/** A step adds a bounded number of links in one statement, and logs new heads. */
 export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> } => {
   const { db, log, deploymentKey } = parts
   const makeLink = createLinkMaker(deploymentKey)
@@ -138,8 +115,13 @@ export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> 
   }
 
   const append = async (rows: readonly AuditRecord[]): Promise<readonly Link[] | null> => {
-    const ends = await lastLinks(db, [...new Set(rows.map(chainOf))])
-    const links = linksFor(makeLink, { rows, ends })
+    const last = await lastLinks(db, [...new Set(rows.map(chainOf))])
+    const ends = new Map(last.map((link) => [link.chain, link]))
+    const links = rows.map((row) => {
+      const link = makeLink({ previous: ends.get(chainOf(row)) ?? null, row })
+      ends.set(link.chain, link)
+      return link
+    })
     try {
       await insertLinks(db, links)
       return links
@@ -149,26 +131,22 @@ export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> 
     }
   }
 
-  /** Such a row is chained all the same: `audit verify` finds it, and others that a vault cannot check. */
-  const raiseAlarm = (rows: readonly AuditRecord[]): void => {
-    const [first] = rows
-    if (first === undefined) return
-    log.error({ rows: rows.length, auditId: String(first.id) }, 'an audit row says that a vault wrote it, and none did')
-  }
-
   return {
     step: async () => {
       if (!begun) {
         // The last process may have been killed before it published these.
-        publisher.note(await lastLinks(db, await recentChains(db, { links: RECENT_LINKS })))
+        publisher.add(await lastLinks(db, await recentChains(db, { links: RECENT_LINKS })))
         begun = true
       }
       const { rows, isFull } = await nextRows()
-      raiseAlarm(rows.filter((row) => isCustodys(row.action) && !isAsWritten(row)))
+      // A forged row is chained all the same: `audit verify` finds it.
+      const forged = rows.filter((row) => isCustodys(row.action) && !isAsWritten(row))
+      const facts = { rows: forged.length, auditId: String(forged[0]?.id) }
+      if (forged.length > 0) log.error(facts, 'an audit row says that a vault wrote it, and none did')
       if (rows.length > 0) {
         const links = await append(rows)
         if (links === null) return 'overtaken'
-        publisher.note(links)
+        publisher.add(links)
       }
       publisher.publish()
       return isFull ? 'advanced' : 'caught_up'

@@ -1,3 +1,16 @@
+// Verifies the audit's chains, and their checkpoints. Rows that no check reads may be moved to an archive, a file for
+// each checkpoint. A checkpoint says for a chain what was there up to a position, and a vault signs it after it has
+// verified that:
+//
+//   Ed25519(HKDF(the deployment's key, "audit checkpoint"),
+//     version, chain, first position, last position, time, head of the last one,
+//     SHA-256 of the file's lines, SHA-256 of what stays)
+//
+// Each field has its length before it, as four bytes. The positions of a chain's checkpoints follow each other, from 1
+// on. So a removed or edited checkpoint, file, or row that stays is found.
+
+import { createHash } from 'node:crypto'
+import { ed25519 } from '@noble/curves/ed25519.js'
 import { type AuditRecord, chainOf } from '../../../../db/queries/audit-rows.ts'
 import { type Checkpoint, listCheckpoints } from '../../../../db/queries/custody/audit.ts'
 import {
@@ -8,15 +21,74 @@ import {
   type ReadLink,
   readLinks,
 } from '../../../../db/queries/custody/audit-chain.ts'
-import { auditVerifier, isCustodys } from '../../../platform/audit/audit.ts'
+import { ARCHIVED_ACTIONS } from '../../../../db/words.ts'
+import { auditVerifier, contentOf, isCustodys } from '../../../platform/audit/audit.ts'
+import { encodeFields } from '../../../platform/sealing/bytes.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { createLinkMaker, type LinkMaker, shownHead } from './chain.ts'
-import { createCheckpointSigner, createKept, type Kept } from './checkpoint.ts'
+import type { DeploymentKey } from '../root/root-key.ts'
+import { createLinkMaker, shownHead } from './chain.ts'
 
-/** So few that signatures hardly wait for it. */
-const LINKS_A_PAGE = 250
+const VERSION = 'strongroom audit checkpoint 1'
 
-/** A head that was kept outside the database. */
+type Unsigned = Omit<Checkpoint, 'signature'>
+
+const signedBytes = (of: Unsigned): Uint8Array =>
+  encodeFields([
+    VERSION,
+    of.chain,
+    String(of.fromPosition),
+    String(of.position),
+    of.before.toISOString(),
+    of.head,
+    of.linesHash,
+    of.keptHash,
+  ])
+
+export const createCheckpointSigner = (deploymentKey: DeploymentKey) => {
+  const seed = deploymentKey.derive('audit checkpoint')
+  const publicKey = ed25519.getPublicKey(seed)
+  return {
+    publicKey,
+    sign: (of: Unsigned): Checkpoint => ({ ...of, signature: ed25519.sign(signedBytes(of), seed) }),
+    isSigned: (of: Checkpoint): boolean =>
+      of.signature.length === 64 && ed25519.verify(of.signature, signedBytes(of), publicKey),
+  }
+}
+
+export const lineOf = (link: Link, row: AuditRecord): string => {
+  const { actor, action, subject, details } = row
+  const [mac, head] = [row.mac, link.head].map((bytes) => Buffer.from(bytes).toString('hex'))
+  const place = { chain: link.chain, position: String(link.position), id: String(row.id), project_id: row.projectId }
+  return `${JSON.stringify({ ...place, at: row.at.toISOString(), actor, action, subject, details, mac, head })}\n`
+}
+
+/** Takes a chain's rows in order. Rows that a check reads stay: uses by a policy, and the first use of a wallet. */
+export const createKept = () => {
+  const used = new Set<string>()
+  const stays = ({ action, details, subject }: AuditRecord): boolean => {
+    if (!ARCHIVED_ACTIONS.has(action) || details.policy !== undefined) return true
+    const isFirst = !used.has(subject)
+    used.add(subject)
+    return isFirst
+  }
+  const hash = createHash('sha256')
+  return {
+    /** @returns whether the row stays. */
+    add: (link: Link, row: AuditRecord): boolean => {
+      if (!stays(row)) return false
+      hash.update(encodeFields([String(link.position), String(row.id), link.head, row.mac, contentOf(row)]))
+      return true
+    },
+    /** SHA-256 of the rows so far that stay. */
+    hash: (): Uint8Array => new Uint8Array(hash.copy().digest()),
+  }
+}
+
+type Kept = ReturnType<typeof createKept>
+
+/** So few that signatures hardly wait for a page. */
+export const LINKS_A_PAGE = 250
+
 export type NotedHead = { readonly chain: string; readonly position: bigint; readonly head: Uint8Array }
 
 /** The first defect of a chain, or of the rows that are not chained yet. */
@@ -37,13 +109,7 @@ type Verification = {
   readonly unchained: { readonly rows: number; readonly oldest: Date | null }
 }
 
-type Check = {
-  readonly makeLink: LinkMaker
-  readonly isSigned: (checkpoint: Checkpoint) => boolean
-  readonly isAsWritten: (row: AuditRecord) => boolean
-  readonly heads: readonly NotedHead[]
-  readonly onProgress: (rows: bigint) => void
-}
+type Check = ReturnType<typeof chainCheck>
 
 const same = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0
 
@@ -60,7 +126,6 @@ const notedTroubleOf = (check: Check, link: Link): string | null => {
   return noted.some(({ head }) => !same(head, link.head)) ? 'its head is not the one that was noted' : null
 }
 
-/** The defect of a link that comes after `previous`, or null. */
 const troubleOf = (check: Check, input: { readonly previous: Link | null; readonly link: ReadLink }): string | null => {
   const { previous, link } = input
   const trouble = rowTroubleOf(check, link)
@@ -71,10 +136,20 @@ const troubleOf = (check: Check, input: { readonly previous: Link | null; readon
 
 type Walk = { readonly end: Link | null; readonly broken: Broken | null }
 
-/** Where a chain begins: at its start, or with its newest checkpoint. */
-type Begun = Walk & {
-  /** The rows up to there that stay. */
-  readonly kept: Kept
+/** Where a chain begins: at its start, or with its newest checkpoint. `kept`: the rows up to there that stay. */
+type Begun = Walk & { readonly kept: Kept }
+
+type Range = { readonly chain: string; readonly after: bigint; readonly upTo: bigint | null }
+
+/** All links of a range in pages; an empty page for none. */
+export async function* pagesOfLinks(db: CustodyCtx['db'], range: Range): AsyncGenerator<readonly ReadLink[]> {
+  for (let { after } = range; ; ) {
+    const links = await readLinks(db, { ...range, after, limit: LINKS_A_PAGE })
+    yield links
+    const last = links.at(-1)
+    if (last === undefined || links.length < LINKS_A_PAGE) return
+    after = last.position
+  }
 }
 
 /** In place of an audit row: the link was archived. */
@@ -100,17 +175,13 @@ export const beginWalk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain
   }
   if (newest === null) return { kept, end: null, broken: null }
   const { position: upTo, head } = newest
-  for (let after = 0n; ; ) {
-    const links = await readLinks(ctx.db, { chain, after, upTo, limit: LINKS_A_PAGE })
+  for await (const links of pagesOfLinks(ctx.db, { chain, after: 0n, upTo })) {
     for (const link of links) {
       const trouble = rowTroubleOf(check, link) ?? notedTroubleOf(check, link)
       if (trouble !== null || link.row === null) return failed(link.position, trouble ?? GONE, link.auditId)
       kept.add(link, link.row)
     }
     check.onProgress(BigInt(links.length))
-    const last = links.at(-1)
-    if (last === undefined || links.length < LINKS_A_PAGE) break
-    after = last.position
   }
   if (!same(kept.hash(), newest.keptHash)) return failed(upTo, NOT_KEPT)
   return { kept, end: { chain, position: upTo, auditId: CHECKPOINTS, head }, broken: null }
@@ -125,9 +196,7 @@ export const walkOn = async (
 ): Promise<Walk> => {
   const { chain, upTo } = from
   let { end } = from
-  for (;;) {
-    const after: bigint = end?.position ?? 0n
-    const links = await readLinks(ctx.db, { chain, after, upTo, limit: LINKS_A_PAGE })
+  for await (const links of pagesOfLinks(ctx.db, { chain, after: end?.position ?? 0n, upTo })) {
     for (const link of links) {
       const expected: bigint = (end?.position ?? 0n) + 1n
       if (link.position !== expected) {
@@ -142,11 +211,10 @@ export const walkOn = async (
       end = link
     }
     check.onProgress(BigInt(links.length))
-    if (links.length < LINKS_A_PAGE) return { end, broken: null }
   }
+  return { end, broken: null }
 }
 
-/** Checks a chain to its end or its first defect. */
 const walk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
   const begun = await beginWalk(ctx, check, chain)
   const walked = begun.broken === null ? await walkOn(ctx, check, { ...begun, chain, upTo: null }) : begun
@@ -156,13 +224,11 @@ const walk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): P
 /** The defect if a noted head lies after the chain's end, or if nothing follows its checkpoint: links were removed. */
 const missingHead = (check: Check, of: { readonly chain: string; readonly end: Link | null }): Broken | null => {
   const last = of.end?.position ?? 0n
-  if (of.end?.auditId === CHECKPOINTS) {
-    return { chain: of.chain, position: last + 1n, auditId: null, trouble: 'the links after its checkpoint are gone' }
-  }
+  const missing = { chain: of.chain, position: last + 1n, auditId: null }
+  if (of.end?.auditId === CHECKPOINTS) return { ...missing, trouble: 'the links after its checkpoint are gone' }
   const beyond = check.heads.find((head) => head.chain === of.chain && head.position > last)
   if (beyond === undefined) return null
-  const trouble = `the chain ends here, and a head was noted at position ${beyond.position}`
-  return { chain: of.chain, position: last + 1n, auditId: null, trouble }
+  return { ...missing, trouble: `the chain ends here, and a head was noted at position ${beyond.position}` }
 }
 
 /** The first changed row of each chain among those that are not chained yet. */
@@ -187,19 +253,16 @@ const brokenTails = async (
 
 export const chainCheck = (
   { deploymentKey }: Pick<CustodyCtx, 'deploymentKey'>,
-  { heads, onProgress = () => {} }: Pick<Check, 'heads'> & Partial<Pick<Check, 'onProgress'>>,
-): Check => {
+  input: { readonly heads: readonly NotedHead[]; readonly onProgress?: (rows: bigint) => void },
+) => {
+  const { heads, onProgress = () => {} } = input
   const isAsVaultWrote = auditVerifier(deploymentKey)
   const isAsWritten = (row: AuditRecord) => !isCustodys(row.action) || isAsVaultWrote(row)
   const { isSigned } = createCheckpointSigner(deploymentKey)
   return { makeLink: createLinkMaker(deploymentKey), isAsWritten, isSigned, heads, onProgress }
 }
 
-/**
- * Recomputes every link and the MAC of every row that a vault writes, and compares the links with the given heads. For other rows it
- * checks only that they were not changed since a vault chained them, not who wrote them.
- * @param input.chain a project's id, `deployment`, or null for all.
- */
+/** Of rows that no vault writes it checks only that they are as chained. @param input.chain null for all */
 export const verifyAudit = async (
   ctx: Pick<CustodyCtx, 'db' | 'deploymentKey'>,
   input: { readonly chain: string | null; readonly heads: readonly NotedHead[] },

@@ -1,10 +1,16 @@
-// Changing a credential. The user key or developer key stays the same and is sealed again, so all its locks open as before
-// (rewrap.ts). The old credential is checked first. A request that passed its own check just before the change goes on with the
-// key that it opened. A later one, or one that waits in the guess guard with the old version, gets an error and can try again.
+// Changes a credential. The user key or developer key stays the same and is sealed again, so all its locks open as
+// before. A request that passed its own check just before the change goes on with the key that it opened. A later one,
+// or one that waits in the guess guard with the old version, gets an error and can try again.
 //
-// A new PIN may also be set with a recovery code or a passkey. Then the owner's wrong PINs are forgotten, and a lockout ends: they
-// were guesses at a PIN that does not open anything any more.
+// One statement writes the row, with the audit row, if it is as it was read. If its version differs, another request
+// has changed the credential (409 credential_changed). If only its bytes differ, a rotation has re-sealed the outer
+// layer, and the write is tried again with the newest one.
+//
+// With a recovery code or a passkey in place of the old PIN, the vault also forgets the owner's wrong PINs, and a
+// lockout ends: the PIN at which they were guesses opens nothing any more.
 
+import type { Tx } from '../../../../db/client.ts'
+import type { RowImage } from '../../../../db/queries/custody/journal.ts'
 import {
   readDeveloperKey,
   readUserKey,
@@ -13,52 +19,101 @@ import {
 } from '../../../../db/queries/custody/locks.ts'
 import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
 import type { UserKeyLockOf } from '../../../../db/queries/custody/user-key-locks.ts'
-import { noSuchProject } from '../../../platform/errors.ts'
+import type { AuditAct } from '../../../platform/audit/audit.ts'
+import { AppError, noSuchProject } from '../../../platform/errors.ts'
 import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
-import { requireCredentials } from '../../contract/required-credentials.ts'
+import type { RowIdentity } from '../../../platform/sealing/envelope.ts'
+import { KeyRotated } from '../../contract/repeatable.ts'
+import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { projectKeyRow } from '../journal/records.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { readWallet, type WalletName } from '../wallets/read-wallet.ts'
-import { checkSecret, checkUser, notActivated, sealUnderPin } from './credential-keys.ts'
-import { requireDeveloperSecret } from './developer-secret.ts'
-import { refuseObviousPin } from './obvious-pin.ts'
-import { rewrap } from './rewrap.ts'
+import { checkSecret, notActivated, openUserKeyOf, sealUnderPin } from './credential-keys.ts'
+import { refuseObviousPin, requireDeveloperSecret } from './new-secrets.ts'
+
+/** More rotations than can come in between, even without a pause. */
+const TRIES_MAX = 200
+
+type Change<Was> = {
+  readonly projectId: string
+  readonly identity: RowIdentity
+  readonly version: number
+  readonly inner: Uint8Array
+  readonly read: () => Promise<Was | null>
+  /** @returns what was written; null if the row is not `was` any more. */
+  readonly write: (
+    tx: Tx,
+    input: { readonly was: Was; readonly sealed: Uint8Array },
+  ) => Promise<readonly RowImage[] | null>
+  readonly act: AuditAct
+}
+
+const tryWrite = async <Was>(ctx: CustodyCtx, change: Change<Was> & { readonly was: Was }): Promise<boolean> => {
+  const { db, journal, projectKeys, audit } = ctx
+  const { projectId, identity, inner, was } = change
+  const version = await newestProjectKeyVersion(db, projectId)
+  if (version === null) throw noSuchProject()
+  const sealed = await projectKeys.sealOuter({ version, identity, inner })
+  try {
+    return await changing(ctx, async (tx, wrote) => {
+      await projectKeys.keepNewest(tx, { projectId, version })
+      const written = await change.write(tx, { was, sealed })
+      if (written === null) return false
+      wrote(...written)
+      await audit.record(tx, change.act)
+      tx.afterCommit(() => journal.addSeen(projectKeyRow({ projectId, version })))
+      return true
+    })
+  } catch (error) {
+    if (error instanceof KeyRotated) return false
+    throw error
+  }
+}
+
+/** Writes a key that was sealed under another credential. @throws credential_changed, busy */
+export const rewrap = async <Was extends { readonly version: number }>(
+  ctx: CustodyCtx,
+  change: Change<Was>,
+): Promise<void> => {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const was = await change.read()
+    if (was?.version !== change.version) {
+      throw new AppError('credential_changed', 'The credential was changed by another request: nothing was done.')
+    }
+    if (await tryWrite(ctx, { ...change, was })) return
+  }
+  throw new AppError('busy', "The project's keys are being rotated: try again.")
+}
 
 type PinChange = {
   readonly wallet: WalletName
   readonly oldPin?: SecretText | undefined
-  /** Instead of the old PIN. */
   readonly userSecret?: SecretText | undefined
   readonly newPin: SecretText
   readonly actor: string
-  /** As in `Credentials`. */
   readonly from?: string | undefined
 }
 
 /** The secret that opened the user key, for the audit; nothing for the PIN. */
-const byOf = (lock: UserKeyLockOf | null): Readonly<Record<string, string>> => {
+const describeSecret = (lock: UserKeyLockOf | null): Readonly<Record<string, string>> => {
   if (lock === null) return {}
   return lock.passkeyId === '' ? { by: lock.kind } : { by: lock.kind, passkey_id: lock.passkeyId }
 }
 
-/** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
 export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<void> => {
   using keys = new HeldKeys()
   const { oldPin: userPin, userSecret, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
-  const proof = requireCredentials({ modes: ['user'], credentials: { userPin, userSecret, from } })
   const { wallet, row: read } = await readWallet(ctx, input)
   const { projectId, ownerId } = wallet
-  const row = read.userKey
-  if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
-  await ctx.freezes.refuse({ wallet, actor, freezeMacs: read.freezeMacs })
   const of = { projectId, ownerId }
+  const versionAtLeast = ctx.journal.floorOf('user_keys', [projectId, ownerId])
+  const credentials = { userPin, userSecret, from }
+  const { userKey, lock, row } = await openUserKeyOf(ctx, { wallet, row: read, actor, credentials })
+  keys.hold(userKey)
   // An earlier row may be there, and the new one must be newer than all.
-  const version = Math.max(row.version, ctx.journal.floorOf('user_keys', [projectId, ownerId])) + 1
-  const opened = await checkUser(ctx, { ...of, actor, proof, row })
-  if (opened === null) throw new Error('a credential of the user was required')
-  const userKey = keys.hold(opened.userKey)
-  const { lock } = opened
+  const version = Math.max(row.version, versionAtLeast) + 1
   if (lock !== null) await ctx.guesses.fetchKeys(of)
   const { salt, inner } = await sealUnderPin(ctx, { ...of, version, pin: newPin, userKey })
   await rewrap(ctx, {
@@ -79,20 +134,15 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
       actor,
       action: 'user_pin_changed',
       subject: ownerId,
-      details: { wallet: wallet.id, key_version: String(version), ...byOf(lock) },
+      details: { wallet: wallet.id, key_version: String(version), ...describeSecret(lock) },
     },
   })
 }
 
-type SecretChange = {
-  readonly projectId: string
-  readonly oldSecret: SecretText
-  readonly newSecret: SecretText
-  readonly actor: string
-}
-
-/** Changes a project's developer secret, as `Vault.changeDeveloperSecret` says. */
-export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange): Promise<void> => {
+export const changeDeveloperSecret = async (
+  ctx: CustodyCtx,
+  input: Readonly<Record<'projectId' | 'actor', string> & Record<'oldSecret' | 'newSecret', SecretText>>,
+): Promise<void> => {
   using keys = new HeldKeys()
   const { projectId, oldSecret, newSecret, actor } = input
   requireDeveloperSecret(ctx.environment, newSecret)

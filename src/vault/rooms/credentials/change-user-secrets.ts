@@ -1,7 +1,6 @@
-// The secrets that open a user key beside the PIN: making and replacing them, and taking them back. Each needs another proof of
-// the owner in the same request, so a stolen session alone adds none.
-//
-// A secret cannot take itself back. So there is always another way left, which was shown to open: nobody removes the last one.
+// Makes, replaces and removes the secrets that open a user key beside the PIN. Each needs another proof of the owner in
+// the same request, so a stolen session alone adds none. A secret cannot remove itself, so nobody removes the last one
+// that opens.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'
@@ -16,32 +15,19 @@ import type { UserSecretKind } from '../../../../db/words.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { AppError, notFound } from '../../../platform/errors.ts'
 import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
-import { requireCredentials } from '../../contract/required-credentials.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { identityOf, sealUserKeyLock } from '../sealing/hierarchy.ts'
 import { type KeyRequest, type ReadRequest, readWallet } from '../wallets/read-wallet.ts'
-import { PASSKEYS_MAX, userLockFloor } from './check-user-secret.ts'
-import { checkUser } from './credential-keys.ts'
-import { RECOVERY_BYTES, recoveryCodeOf } from './recovery-code.ts'
-import { rewrap } from './rewrap.ts'
-import { readPasskeySecret } from './user-secret.ts'
+import { rewrap } from './change-credential.ts'
+import { openUserKeyOf, PASSKEYS_MAX, userLockFloor } from './credential-keys.ts'
+import { RECOVERY_BYTES, readPasskeySecret, recoveryCodeOf } from './user-secret.ts'
 
-/** Checks the credential of a wallet's owner. @returns the user key, which the caller zeroes, and the lock that was opened. */
-const openUserKey = async (ctx: CustodyCtx, { wallet, row, credentials, actor }: ReadRequest) => {
-  const proof = requireCredentials({ modes: ['user'], credentials })
-  if (row.userKey === null) throw new Error('a user-controlled wallet has an owner without a user key')
-  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
-  const { projectId, ownerId } = wallet
-  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row: row.userKey })
-  if (opened === null) throw new Error('a credential of the user was required')
-  return opened
-}
+type Change = Pick<ReadRequest, 'wallet' | 'actor'> & { readonly lock: UserKeyLockOf; readonly version: number }
 
-type Next = Pick<KeyRequest, 'wallet' | 'actor'> & { readonly of: UserKeyLockOf; readonly version: number }
-
-const actOf = (action: 'user_secret_added' | 'user_secret_removed', { wallet, actor, of, version }: Next): AuditAct => {
-  const { projectId, ownerId: subject, kind, passkeyId } = of
+const actOf = (action: 'user_secret_added' | 'user_secret_removed', change: Change): AuditAct => {
+  const { wallet, actor, lock, version } = change
+  const { projectId, ownerId: subject, kind, passkeyId } = lock
   const named = passkeyId === '' ? { kind } : { kind, passkey_id: passkeyId }
   return { projectId, actor, action, subject, details: { wallet: wallet.id, ...named, lock_version: String(version) } }
 }
@@ -52,22 +38,16 @@ const refuseTooMany = async (tx: Tx, of: UserKeyLockOf): Promise<void> => {
   throw new AppError('invalid_input', `An owner can have ${PASSKEYS_MAX} passkeys: remove one first.`)
 }
 
+type LockRequest = KeyRequest & { readonly kind: UserSecretKind; readonly passkeyId: string }
+
 /** Seals the user key under a secret, in place of an earlier one of the same kind and passkey. */
-const addLock = async (
-  ctx: CustodyCtx,
-  {
-    kind,
-    passkeyId,
-    secret,
-    ...request
-  }: KeyRequest & { readonly kind: UserSecretKind; readonly passkeyId: string; readonly secret: Uint8Array },
-): Promise<void> => {
+const addLock = async (ctx: CustodyCtx, request: LockRequest & { readonly secret: Uint8Array }): Promise<void> => {
   using keys = new HeldKeys()
-  const { actor } = request
+  const { actor, kind, passkeyId, secret } = request
   const read = await readWallet(ctx, request)
   const { wallet } = read
   const { projectId, ownerId } = wallet
-  const userKey = keys.hold((await openUserKey(ctx, { ...request, ...read })).userKey)
+  const userKey = keys.hold((await openUserKeyOf(ctx, { ...request, ...read })).userKey)
   const of = { projectId, ownerId, kind, passkeyId }
   const versionAtLeast = userLockFloor(ctx, of)
   const found = await readUserKeyLock(ctx.db, of)
@@ -83,11 +63,10 @@ const addLock = async (
       const written = await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed })
       return written && [written]
     },
-    act: actOf('user_secret_added', { wallet, actor, of, version }),
+    act: actOf('user_secret_added', { wallet, actor, lock: of, version }),
   })
 }
 
-/** Makes a recovery code, as `Vault.newRecoveryCode` says. */
 export const newRecoveryCode = async (
   ctx: CustodyCtx,
   request: KeyRequest,
@@ -98,13 +77,9 @@ export const newRecoveryCode = async (
   return { recoveryCode: recoveryCodeOf(secret) }
 }
 
-/**
- * Of 32 random bytes about 30 are different; fewer than 12 never come. So an app's mistake is found, such as an empty buffer, before
- * anybody who makes the same mistake can open the wallets.
- */
+/** 32 random bytes have about 30 different ones, never fewer than 12. This refuses an app's empty buffer. */
 const DIFFERENT_BYTES_MIN = 12
 
-/** Lets a passkey open the user key, as `Vault.addPasskeySecret` says. */
 export const addPasskeySecret = async (
   ctx: CustodyCtx,
   { passkeySecret, ...request }: KeyRequest & { readonly passkeyId: string; readonly passkeySecret: SecretText },
@@ -121,16 +96,13 @@ export const addPasskeySecret = async (
 const changedMeanwhile = (): AppError =>
   new AppError('credential_changed', 'The secret was changed by another request: nothing was done.')
 
-type Removal = KeyRequest & { readonly kind: UserSecretKind; readonly passkeyId: string }
-
-/** Takes a secret back, as `Vault.removeUserSecret` says. */
-export const removeUserSecret = async (ctx: CustodyCtx, request: Removal): Promise<void> => {
+export const removeUserSecret = async (ctx: CustodyCtx, request: LockRequest): Promise<void> => {
   using keys = new HeldKeys()
   const { actor, kind, passkeyId } = request
   const read = await readWallet(ctx, request)
   const { wallet } = read
   const { projectId, ownerId } = wallet
-  const { userKey, lock } = await openUserKey(ctx, { ...request, ...read })
+  const { userKey, lock } = await openUserKeyOf(ctx, { ...request, ...read })
   keys.hold(userKey)
   const of = { projectId, ownerId, kind, passkeyId }
   if (lock?.kind === kind && lock.passkeyId === passkeyId) {
@@ -138,7 +110,7 @@ export const removeUserSecret = async (ctx: CustodyCtx, request: Removal): Promi
   }
   const versionAtLeast = userLockFloor(ctx, of)
   await changing(ctx, async (tx, wrote) => {
-    // Two requests could otherwise remove each other's secret at once.
+    // Two simultaneous requests could otherwise remove each other's secret.
     await holdUserKey(tx, of)
     const isLeft = lock === null || (await readUserKeyLock(tx, lock)).sealed !== null
     if (!isLeft) throw changedMeanwhile()
@@ -148,6 +120,6 @@ export const removeUserSecret = async (ctx: CustodyCtx, request: Removal): Promi
     const written = await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed: null })
     if (written === null) throw changedMeanwhile()
     wrote(written)
-    await ctx.audit.record(tx, actOf('user_secret_removed', { wallet, actor, of, version }))
+    await ctx.audit.record(tx, actOf('user_secret_removed', { wallet, actor, lock: of, version }))
   })
 }

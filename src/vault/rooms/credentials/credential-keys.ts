@@ -1,28 +1,95 @@
-// A developer secret opens the developer key; a PIN, or another secret of the user, opens the user key. That the key opens is the check of the credential.
-// The caller zeroes every key that is returned here.
+// Checks credentials. A developer secret opens the developer key; a PIN opens the user key, as does a `user_secret`,
+// which is right if it opens one of the owner's locks of its kind. That the key opens is the check. The caller zeroes
+// every key that is returned here.
 
 import { randomBytes } from 'node:crypto'
 import type { DeveloperKeyRow, UserKeyRow } from '../../../../db/queries/custody/keyrings.ts'
 import { readDeveloperKey } from '../../../../db/queries/custody/locks.ts'
-import type { UserKeyLockOf } from '../../../../db/queries/custody/user-key-locks.ts'
+import {
+  readUserKeyLocks,
+  type UserKeyLockOf,
+  type UserKeyLockRow,
+} from '../../../../db/queries/custody/user-key-locks.ts'
+import type { UserSecretKind } from '../../../../db/words.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
 import { EnvelopeError, type RowIdentity } from '../../../platform/sealing/envelope.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { part } from '../../../platform/tracing/timings.ts'
-import { invalidSecret, type Proof, whereOf } from '../../contract/required-credentials.ts'
+import { invalidSecret, type Proof, requireCredentials, whereOf } from '../../contract/required-credentials.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { type CredentialKeyOf, identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
+import {
+  type CredentialKeyOf,
+  identityOf,
+  openDeveloperKey,
+  openUserKey,
+  openUserKeyLock,
+  sealUserKey,
+} from '../sealing/hierarchy.ts'
 import { PIN_SALT_BYTES, stretchPin } from '../sealing/stretch.ts'
-import { checkUserSecret } from './check-user-secret.ts'
+import type { ReadRequest } from '../wallets/read-wallet.ts'
+import { readUserSecret } from './user-secret.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
 /** Who sent the request, as the audit names them, and from where, as in `Credentials`. */
 type Requester = { readonly actor: string; readonly from?: string | undefined }
 
-type CredentialRows = { readonly developerKey: DeveloperKeyRow | null; readonly userKey: UserKeyRow | null }
+export const PASSKEYS_MAX = 10
 
-/** Of a credential's row, before the first change. */
+/** The lowest version that a lock may have: an earlier one was written back. */
+export const userLockFloor = ({ journal }: CustodyCtx, lock: UserKeyLockOf): number =>
+  journal.floorOf('user_key_locks', [lock.projectId, lock.ownerId, lock.kind, lock.passkeyId])
+
+/** An owner's locks of a kind. What looks old is read again, as it may have changed before its floor was looked up. */
+const presentLocks = async (ctx: CustodyCtx, of: Owner & { readonly kind: UserSecretKind }) => {
+  const read = () => readUserKeyLocks(ctx.db, { ...of, limit: PASSKEYS_MAX })
+  const rows = await read()
+  const floors = new Map(rows.map(({ passkeyId }) => [passkeyId, userLockFloor(ctx, { ...of, passkeyId })]))
+  const isEarlier = ({ passkeyId, version }: UserKeyLockRow) => version < (floors.get(passkeyId) ?? 0)
+  const newest = rows.some(isEarlier) ? await read() : rows
+  return newest.map((row) => ({ ...row, isEarlier: isEarlier(row) }))
+}
+
+/** @returns the user key; null if the secret is another one. @throws EnvelopeError if the row is not as it was made. */
+const openLock = async (
+  { projectKeys }: CustodyCtx,
+  { sealed, isEarlier, ...of }: Owner & UserKeyLockRow & { readonly isEarlier: boolean; readonly secret: Uint8Array },
+): Promise<Uint8Array | null> => {
+  if (isEarlier) throw new EnvelopeError('unknown version')
+  const inner = await projectKeys.openOuter({ identity: identityOf.userKeyLock(of), sealed })
+  return openUserKeyLock({ ...of, sealed: inner })
+}
+
+type OpenedUserKey = {
+  readonly userKey: Uint8Array
+  /** The lock that the secret opened; null for the PIN. */
+  readonly lock: UserKeyLockOf | null
+}
+
+/** A forged lock opens nothing; the owner's other locks still do. */
+const checkUserSecret = async (
+  ctx: CustodyCtx,
+  input: Requester & Owner & { readonly secret: SecretText },
+): Promise<OpenedUserKey> => {
+  using keys = new HeldKeys()
+  const { projectId, ownerId, actor, from } = input
+  const { kind, bytes } = readUserSecret(input.secret)
+  const secret = keys.hold(bytes)
+  let isForged = false
+  for (const row of await presentLocks(ctx, { projectId, ownerId, kind })) {
+    try {
+      const userKey = await openLock(ctx, { projectId, ownerId, ...row, secret })
+      if (userKey !== null) return { userKey, lock: { projectId, ownerId, kind, passkeyId: row.passkeyId } }
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      isForged = true
+    }
+  }
+  const event = { projectId, actor, subject: ownerId, details: whereOf(from) } as const
+  throw invalidSecret({ kind: isForged ? 'user_secret_forged' : 'wrong_user_secret', ...event })
+}
+
+/** The version of a credential's row before the first change. */
 export const FIRST_VERSION = 1
 
 export const notActivated = (): AppError =>
@@ -49,10 +116,7 @@ const openOuter = async ({ projectKeys }: CustodyCtx, row: Row & { readonly seal
 
 type SecretRow = Requester & { readonly projectId: string; readonly row: DeveloperKeyRow }
 
-/**
- * Opens the outer layer of a project's developer key.
- * @throws credential_changed; internal, with a security event, if somebody changed the row, or put an earlier one back.
- */
+/** @throws credential_changed; internal, with a security event, if the row was changed, or put back. */
 export const openOuterOfSecret = async (
   ctx: CustodyCtx,
   { projectId, actor, from, row }: SecretRow,
@@ -83,7 +147,6 @@ export const checkSecret = async (
   throw invalidSecret({ kind: 'wrong_developer_secret', ...event })
 }
 
-/** Opens an owner's user key. */
 const checkPin = async (
   ctx: CustodyCtx,
   input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: SecretText },
@@ -100,14 +163,8 @@ const checkPin = async (
   return await lease.settle(openUserKey({ ...guess, stretched, sealed: inner }))
 }
 
-type OpenedUserKey = {
-  readonly userKey: Uint8Array
-  /** What its secret opened; null for the PIN. */
-  readonly lock: UserKeyLockOf | null
-}
-
 /** Opens an owner's user key with the PIN or the other secret in `proof`. @returns null if it has neither. */
-export const checkUser = async (
+const checkUser = async (
   ctx: CustodyCtx,
   input: Requester & Owner & { readonly proof: Omit<Proof, 'developerSecret'>; readonly row: UserKeyRow | null },
 ): Promise<OpenedUserKey | null> => {
@@ -123,15 +180,30 @@ export const checkUser = async (
 /** Opens the keys of the credentials in `proof`; `keys` holds them. A wrong secret charges no guess of the PIN. */
 export const checkCredentials = async (
   ctx: CustodyCtx,
-  input: Requester & Owner & { readonly proof: Proof; readonly rows: CredentialRows; readonly keys: HeldKeys },
+  input: Requester &
+    Owner & {
+      readonly proof: Proof
+      readonly rows: { readonly developerKey: DeveloperKeyRow | null; readonly userKey: UserKeyRow | null }
+      readonly keys: HeldKeys
+    },
 ): Promise<CredentialKeyOf> => {
   const { projectId, ownerId, actor, proof, rows, keys } = input
   const { developerSecret: secret, from } = proof
-  const { developerKey, userKey: row } = rows
-  const asked = { projectId, actor, from, row: developerKey }
-  const developer = secret === null ? null : keys.hold(await checkSecret(ctx, { ...asked, secret }))
-  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row })
+  const given = { projectId, actor, from, row: rows.developerKey }
+  const developer = secret === null ? null : keys.hold(await checkSecret(ctx, { ...given, secret }))
+  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row: rows.userKey })
   return { developer, user: opened && keys.hold(opened.userKey) }
+}
+
+/** Checks the credential of a wallet's owner. @returns the user key, which the caller zeroes, and the lock that was opened. */
+export const openUserKeyOf = async (ctx: CustodyCtx, { wallet, row, credentials, actor }: ReadRequest) => {
+  const proof = requireCredentials({ modes: ['user'], credentials })
+  if (row.userKey === null) throw new Error('a user-controlled wallet has an owner without a user key')
+  await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
+  const { projectId, ownerId } = wallet
+  const opened = await checkUser(ctx, { projectId, ownerId, actor, proof, row: row.userKey })
+  if (opened === null) throw new Error('a credential of the user was required')
+  return { ...opened, row: row.userKey }
 }
 
 /** Seals a user key under a PIN, without the outer layer. */

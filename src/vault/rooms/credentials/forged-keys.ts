@@ -1,51 +1,62 @@
-// For `audit verify`: the keys that credentials open, and their locks, that are not as they were made. The outer layer binds the number
-// of a row's changes, so bytes of an earlier credential beside a later number do not open. Each function takes a project, or null for all.
+// For `audit verify`: the keys that credentials open, and their locks, that are not as they were made. The outer layer
+// binds the number of a row's changes, so bytes of an earlier credential beside a later number do not open.
 
 import type { Db } from '../../../../db/client.ts'
 import { pageOfDeveloperKeys, pageOfUserKeys } from '../../../../db/queries/custody/locks.ts'
 import { pageOfUserKeyLocks } from '../../../../db/queries/custody/user-key-locks.ts'
 import type { RowIdentity } from '../../../platform/sealing/envelope.ts'
-import { allPages } from '../all-pages.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
+const ROWS_A_PAGE = 1_000
+
+/** `after`: the last id of the page before; null for the first page. */
+type Page<Id> = { readonly projectId: string | null; readonly after: Id | null; readonly limit: number }
+
+/** All rows of a table that is read in pages. @param projectId null: of all projects. */
+export const allPages = async function* <Id, Row extends { readonly id: Id }>(
+  db: Db,
+  read: (db: Db, page: Page<Id>) => Promise<readonly Row[]>,
+  projectId: string | null,
+): AsyncGenerator<Row> {
+  for (let after: Id | null = null; ; ) {
+    const page: readonly Row[] = await read(db, { projectId, after, limit: ROWS_A_PAGE })
+    yield* page
+    if (page.length < ROWS_A_PAGE) return
+    after = page.at(-1)?.id ?? null
+  }
+}
+
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
+/** `projectId`: null for all projects. */
 type OfProject = { readonly projectId: string | null }
-type Forged = { readonly projectId: string; readonly id: string; readonly trouble: string }
+export type ForgedId = Readonly<Record<'projectId' | 'id' | 'trouble', string>>
 
-type Layer = { readonly id: string; readonly identity: RowIdentity; readonly sealed: Uint8Array }
-
-const forgedOf = async <Row>(
+const forgedOf = async <Row extends { readonly sealed: Uint8Array }>(
   { projectKeys }: Parts,
   rows: AsyncIterable<Row>,
-  layerOf: (row: Row) => Layer,
-): Promise<readonly Forged[]> => {
-  const forged: Forged[] = []
+  describe: (row: Row) => readonly [id: string, identity: RowIdentity],
+): Promise<readonly ForgedId[]> => {
+  const forged: ForgedId[] = []
   for await (const row of rows) {
-    const { id, ...layer } = layerOf(row)
-    if (await projectKeys.isOuterAsSealed(layer)) continue
-    forged.push({ projectId: layer.identity.projectId, id, trouble: 'it is not as it was made' })
+    const [id, identity] = describe(row)
+    if (await projectKeys.isOuterAsSealed({ identity, sealed: row.sealed })) continue
+    forged.push({ projectId: identity.projectId, id, trouble: 'it is not as it was made' })
   }
   return forged
 }
 
-export const forgedDeveloperKeys = (parts: Parts, { projectId: of }: OfProject): Promise<readonly Forged[]> =>
-  forgedOf(parts, allPages(parts.db, pageOfDeveloperKeys, of), ({ id, sealed, ...key }) => ({
-    id,
-    identity: identityOf.developerKey(key),
-    sealed,
-  }))
+export const forgedDeveloperKeys = (parts: Parts, { projectId: of }: OfProject) =>
+  forgedOf(parts, allPages(parts.db, pageOfDeveloperKeys, of), (key) => [key.id, identityOf.developerKey(key)])
 
-export const forgedUserKeys = (parts: Parts, { projectId: of }: OfProject): Promise<readonly Forged[]> =>
-  forgedOf(parts, allPages(parts.db, pageOfUserKeys, of), ({ id: owner, sealed, version }) => ({
-    id: owner.ownerId,
-    identity: identityOf.userKey({ ...owner, version }),
-    sealed,
-  }))
+export const forgedUserKeys = (parts: Parts, { projectId: of }: OfProject) =>
+  forgedOf(parts, allPages(parts.db, pageOfUserKeys, of), ({ id, version }) => [
+    id.ownerId,
+    identityOf.userKey({ ...id, version }),
+  ])
 
-export const forgedUserKeyLocks = (parts: Parts, { projectId: of }: OfProject): Promise<readonly Forged[]> =>
-  forgedOf(parts, allPages(parts.db, pageOfUserKeyLocks, of), ({ id: _, sealed, ...lock }) => ({
-    id: [lock.ownerId, lock.kind, lock.passkeyId].filter((part) => part !== '').join(' '),
-    identity: identityOf.userKeyLock(lock),
-    sealed,
-  }))
+export const forgedUserKeyLocks = (parts: Parts, { projectId: of }: OfProject) =>
+  forgedOf(parts, allPages(parts.db, pageOfUserKeyLocks, of), (lock) => [
+    [lock.ownerId, lock.kind, lock.passkeyId].filter((part) => part !== '').join(' '),
+    identityOf.userKeyLock(lock),
+  ])

@@ -1,8 +1,7 @@
-// The count of an owner's wrong PINs. Its row has a MAC (sealing/row-mac.ts) that is renewed with each change, so that an
-// attacker with the database cannot lower it. A change is read, checked, computed here and written only if the row is still the
-// one that was read. A row whose MAC does not fit, or that is gone, opens nothing until an operator unlocks the owner.
-//
-// A MAC cannot detect that a row was replaced by an earlier one of the same owner.
+// The count of an owner's wrong PINs. Each change renews the MAC of its row (sealing/row-mac.ts), so an attacker with
+// the database cannot lower it. The vault reads and checks the row, computes the next one, and writes that only if the
+// row is still the one that it read. A row whose MAC does not fit, or that is gone, opens nothing until an operator
+// unlocks the owner. A MAC cannot detect that somebody put back an earlier row of the same owner.
 
 import type { Db, Tx } from '../../../../db/client.ts'
 import {
@@ -26,8 +25,9 @@ import type { Journal } from '../journal/journal.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { type BoundRow, macKeyIdOf } from '../sealing/row-mac.ts'
+import { allPages } from './forged-keys.ts'
 
-/** Wrong PINs in a row that lock an owner for a day, and in total that lock the owner for good. A CHECK has the same. */
+/** Wrong PINs in a row that lock an owner for a day, and in total for good. A CHECK has the same. */
 const FAILS_MAX = 5
 const TOTAL_MAX = 100
 const LOCK_SECONDS = 24 * 60 * 60
@@ -39,24 +39,20 @@ type Owner = { readonly projectId: string; readonly ownerId: string }
 type Leased = Owner & { readonly lease: string }
 
 export type ChargedGuess = Leased & {
-  /** The user key's. */
   readonly version: number
   /** Whether the owner stays locked if this guess is wrong. */
   readonly locks: boolean
-  /** The count after a right PIN. */
   readonly cleared: NextGuesses
 }
 
+/**
+ * `charged`: the caller holds the lease. `taken`: another PIN is being checked, or was checked just now. `forged`: the
+ * row is gone, or is not as it was written. `spent`: one of the caller's limits is reached.
+ */
 type Charge =
-  /** The lease is ours. */
   | ({ readonly state: 'charged' } & ChargedGuess)
-  /** Another PIN is being checked, or was checked just now. */
   | { readonly state: 'taken' }
-  | { readonly state: 'locked'; readonly retryAfterSeconds: number }
-  /** The row is gone, or is not as it was written. */
-  | { readonly state: 'forged'; readonly retryAfterSeconds: number }
-  /** One of the caller's limits is reached. */
-  | { readonly state: 'spent'; readonly retryAfterSeconds: number }
+  | { readonly state: 'locked' | 'forged' | 'spent'; readonly retryAfterSeconds: number }
 
 /** The row as its MAC covers it. */
 export const boundGuesses = ({ fails, total, lockedUntil, revision, ...owner }: GuessCount): BoundRow => ({
@@ -75,10 +71,7 @@ type Parts = {
 
 type Counted = Pick<GuessCount, 'fails' | 'total' | 'lockedUntil'>
 
-/**
- * The row after `row`. It keeps the version of the project key. Its revision follows the clock, so it is above those of all rows that
- * were ever written: otherwise an archived row could follow on another one that was put back.
- */
+/** Its revision follows the clock, so that no archived row can follow on one that was put back. */
 const nextOf = async ({ projectKeys, now }: Parts, row: GuessesRow, counted: Counted): Promise<NextGuesses> => {
   const { projectId, ownerId, revision: was, mac } = row
   const next = { projectId, ownerId, ...counted, revision: Math.max(was + 1, now().getTime()) }
@@ -88,10 +81,7 @@ const nextOf = async ({ projectKeys, now }: Parts, row: GuessesRow, counted: Cou
 const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
   projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac })
 
-/**
- * Reads an owner's rows. `isEarlier`: somebody wrote back an earlier one, whose MAC holds; the journal knows better. What it knows
- * is looked up first, as a row may change as soon as it is read.
- */
+/** `isEarlier`: somebody put back an earlier row. The floors are read first, as a row may change once it is read. */
 const reading = async <Found extends Awaited<ReturnType<typeof lockGuesses>>>(
   { journal }: Parts,
   { projectId, ownerId }: Owner,
@@ -126,6 +116,7 @@ const takenBackOf = ({ fails, total }: Counted): Counted => ({
   lockedUntil: null,
 })
 
+/** Charges one guess, unless one of `limits` is reached, and takes the owner's lease. It may lock the owner. */
 const charge = async (parts: Parts, input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => {
   const { projectId, ownerId, lease } = input
   const { found, clocks } = await withClocks(parts.now, () => read(parts, input))
@@ -159,7 +150,7 @@ const charge = async (parts: Parts, input: Leased & { readonly limits: readonly 
   return { state: 'charged', projectId, ownerId, lease, version, locks, cleared }
 }
 
-/** Reads the row again and writes what follows from it. @returns false if the lease was not ours. */
+/** Reads the row again and writes what follows from it. @returns false if the caller did not hold the lease. */
 const release = async (parts: Parts, input: Leased, counted: (row: Counted) => Counted): Promise<boolean> => {
   const { lease } = input
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
@@ -182,16 +173,19 @@ const fetchKeys = async (parts: Parts, owner: Owner): Promise<void> => {
   if (version !== null) await parts.projectKeys.macOf({ version, row: boundGuesses({ ...NO_GUESSES, ...owner }) })
 }
 
-type Unlocked = { readonly image: RowImage; readonly revision: number }
-
-const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Promise<Unlocked | null> => {
+/** Clears all wrong PINs, also where the row is gone or was forged. @returns null if the owner has no PIN. */
+const unlock = async (
+  parts: Parts,
+  tx: Tx,
+  { projectId, ownerId }: Owner,
+): Promise<{ readonly image: RowImage; readonly revision: number } | null> => {
   const found = await reading(parts, { projectId, ownerId }, () => lockGuesses(tx, { projectId, ownerId }))
   const version = await newestProjectKeyVersion(tx, projectId)
   if (found === null || version === null) return null
   // A forged row may have any revision, and journals know the true one: the new one is above them all.
-  const isOurs = found.row !== null && !found.isEarlier && (await isAsWritten(parts, found.row))
+  const isValid = found.row !== null && !found.isEarlier && (await isAsWritten(parts, found.row))
   const floor = parts.journal.floorOf('pin_guesses', [projectId, ownerId])
-  const was = Math.max(isOurs ? (found.row?.revision ?? 0) : 0, parts.now().getTime(), floor)
+  const was = Math.max(isValid ? (found.row?.revision ?? 0) : 0, parts.now().getTime(), floor)
   const row = { ...NO_GUESSES, projectId, ownerId, revision: was + 1 }
   const mac = await parts.projectKeys.macOf({ version, row: boundGuesses(row) })
   return { image: await replaceGuesses(tx, { ...row, mac }), revision: row.revision }
@@ -200,37 +194,24 @@ const unlock = async (parts: Parts, tx: Tx, { projectId, ownerId }: Owner): Prom
 export type Guesses = ReturnType<typeof createGuesses>
 
 export const createGuesses = (parts: Parts) => ({
-  /**
-   * Charges one guess and takes the owner's lease. A charge that reaches a limit also locks the owner.
-   * @param input.limits the caller's limits of wrong PINs: if one is reached, nothing is charged.
-   */
-  charge: (input: Leased & { readonly limits: readonly TryLimit[] }): Promise<Charge> => charge(parts, input),
-  /** After a right PIN: ends the lease, takes the charge back and clears `fails`. @returns false if the lease was not ours. */
+  charge: (input: Parameters<typeof charge>[1]) => charge(parts, input),
+  /** After a right PIN: takes the charge back and clears `fails`. @returns false if the caller had lost the lease. */
   clear: async ({ cleared, ...leased }: ChargedGuess): Promise<boolean> => {
     const written = await writeReleased(parts.db, { ...cleared, lease: leased.lease })
     if (written === null) return release(parts, leased, clearedOf)
     parts.journal.wrote(written)
     return true
   },
-  /** After a wrong PIN: ends the lease and keeps the charge. @returns false if the lease was not ours. */
+  /** After a wrong PIN: ends the lease and keeps the charge. @returns false if the caller had lost the lease. */
   keep: (input: Leased): Promise<boolean> => endLease(parts.db, input),
-  /** Takes the charge of a PIN that was not checked back, and ends the lease. @returns false if the lease was not ours. */
+  /** Takes back the charge of a PIN that was not checked. @returns false if the caller had lost the lease. */
   takeBack: (input: Leased): Promise<boolean> => release(parts, input, takenBackOf),
-  /**
-   * For operators: clears all wrong PINs, also where the row is gone or was forged.
-   * @returns what was written; null if there is no such owner, or the owner has no PIN.
-   */
-  unlock: (tx: Tx, owner: Owner): Promise<Unlocked | null> => unlock(parts, tx, owner),
+  unlock: (tx: Tx, owner: Owner) => unlock(parts, tx, owner),
   fetchKeys: (owner: Owner): Promise<void> => fetchKeys(parts, owner),
   /** The MAC of a new owner's row, which has no guesses yet. */
   macOfFirst: ({ projectKeyVersion: version, ...owner }: Owner & { readonly projectKeyVersion: number }) =>
-    parts.projectKeys.macOf({
-      version,
-      row: boundGuesses({ ...NO_GUESSES, ...owner }),
-    }),
+    parts.projectKeys.macOf({ version, row: boundGuesses({ ...NO_GUESSES, ...owner }) }),
 })
-
-const OWNERS_A_PAGE = 1_000
 
 const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: GuessesRow): Promise<boolean> => {
   if (revision >= parts.journal.floorOf('pin_guesses', [projectId, ownerId])) return false
@@ -238,27 +219,18 @@ const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: Gue
   return (await read(parts, { projectId, ownerId, limits: [] }))?.isEarlier === true
 }
 
-type Forged = Owner & { readonly trouble: string }
-
-/** For `audit verify`: the owners whose count is gone or not as it was written. @param input.projectId null: of all projects. */
+/** The owners whose count is gone or not as it was written. @param of.projectId null: of all projects. */
 export const forgedGuesses = async (
   parts: Parts,
-  input: { readonly projectId: string | null },
-): Promise<readonly Forged[]> => {
-  const forged: Forged[] = []
-  let after: Owner | null = null
-  for (;;) {
-    const owners: Awaited<ReturnType<typeof listGuesses>> = await listGuesses(parts.db, {
-      ...input,
-      after,
-      limit: OWNERS_A_PAGE,
-    })
-    for (const { projectId, ownerId, row } of owners) {
-      if (row === null) forged.push({ projectId, ownerId, trouble: 'it is gone' })
-      else if (!(await isAsWritten(parts, row)) || (await isWrittenBack(parts, row)))
-        forged.push({ projectId, ownerId, trouble: 'it is not as it was written' })
-    }
-    if (owners.length < OWNERS_A_PAGE) return forged
-    after = owners.at(-1) ?? null
+  of: { readonly projectId: string | null },
+): Promise<readonly (Owner & { readonly trouble: string })[]> => {
+  const forged: (Owner & { readonly trouble: string })[] = []
+  const readPage = async (db: Db, page: Parameters<typeof listGuesses>[1]) =>
+    (await listGuesses(db, page)).map((guesses) => ({ ...guesses, id: guesses }))
+  for await (const { projectId, ownerId, row } of allPages(parts.db, readPage, of.projectId)) {
+    if (row === null) forged.push({ projectId, ownerId, trouble: 'it is gone' })
+    else if (!(await isAsWritten(parts, row)) || (await isWrittenBack(parts, row)))
+      forged.push({ projectId, ownerId, trouble: 'it is not as it was written' })
   }
+  return forged
 }

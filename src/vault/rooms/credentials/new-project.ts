@@ -18,7 +18,7 @@ import type { CustodyCtx } from '../ctx.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { firstFreezeList } from '../wallets/freezes.ts'
 import { checkSecret, FIRST_VERSION } from './credential-keys.ts'
-import { requireDeveloperSecret } from './developer-secret.ts'
+import { requireDeveloperSecret } from './new-secrets.ts'
 
 type NewProjectInput = {
   readonly projectId: string
@@ -36,9 +36,6 @@ const secretFor = (environment: Environment, given: SecretText | null): SecretTe
   if (secret !== null) requireDeveloperSecret(environment, secret)
   return secret
 }
-
-const alreadyActivated = (): AppError =>
-  new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
 
 /** Whether the project's developer key opens with a secret; false if there is none. */
 const isSecretOf = async (
@@ -68,9 +65,10 @@ const keepInJournal = (
   journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
 }
 
-type Making = NewProjectInput & { readonly secret: SecretText | null }
-
-const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making): Promise<void> => {
+const makeProject = async (
+  ctx: CustodyCtx,
+  { projectId, actor, secret }: NewProjectInput & { readonly secret: SecretText | null },
+): Promise<void> => {
   using keys = new HeldKeys()
   if ((await newestProjectKeyVersion(ctx.db, projectId)) !== null) {
     if (secret !== null && !(await isSecretOf(ctx, { projectId, actor, secret }))) throw madeOtherwise('project')
@@ -102,7 +100,6 @@ const makeProject = async (ctx: CustodyCtx, { projectId, actor, secret }: Making
   })
 }
 
-/** Makes a project's keys, as `Vault.newProject` says. */
 export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promise<void> => {
   requireCanonicalIds([input.projectId])
   const secret = secretFor(ctx.environment, input.developerSecret)
@@ -118,8 +115,9 @@ const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promis
   const version = await newestProjectKeyVersion(db, projectId)
   if (version === null) throw noSuchProject()
   if ((await readDeveloperKey(db, projectId)) !== null) {
-    if (!(await isSecretOf(ctx, { projectId, actor, secret }))) throw alreadyActivated()
-    return
+    if (await isSecretOf(ctx, { projectId, actor, secret })) return
+    const sentence = 'This project is activated already: change-developer-secret gives it another secret.'
+    throw new AppError('invalid_input', sentence)
   }
   const of = { projectId, version: FIRST_VERSION }
   const inner = sealDeveloperKey({ ...of, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
@@ -131,7 +129,6 @@ const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promis
   })
 }
 
-/** Makes the developer key of a mainnet project, as `Vault.activateProject` says. */
 export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
   const { environment } = ctx
   requireCanonicalIds([input.projectId])

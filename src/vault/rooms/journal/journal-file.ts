@@ -2,18 +2,19 @@
 //
 //   MAC in hex (64) | ' ' | JSON | '\n'      MAC(n) = HMAC-SHA-256(key, MAC(n - 1) | JSON)
 //
-// So a line that somebody edited, added, removed or moved is noticed. If a process was killed while it wrote the last line, that
-// line may be cut off or wrong. Nobody was answered for it, so it is removed. If other lines follow a wrong one, nothing is removed.
+// So the vault notices a line that somebody edited, added, removed or moved. A kill may have cut off the last line: no
+// request was answered for it, so the vault removes it. If other lines follow a wrong one, it removes nothing.
 //
-// The first record names the journal. In a journal that was compacted it also has the number of the last record that was left
-// out, and what was learned from those.
+// The first record names the journal. In a journal that was compacted it also has the number of the last record that
+// was left out, and the floors that those records raised.
 //
-// A journal may be written to several files, for instance on two disks. At the start the longest one is right, and the others
-// become copies of it.
+// A journal may be written to several files, for instance on two disks. At the start the longest file is right, and the
+// vault copies it to the others.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { AppError } from '../../../platform/errors.ts'
 import { hmac } from '../../../platform/sealing/kdf.ts'
 
 const CHUNK_BYTES = 4 * 1024 * 1024
@@ -50,8 +51,15 @@ type Chained = { readonly key: Uint8Array; readonly before: Uint8Array }
 const macOf = ({ key, before }: Chained, text: Uint8Array): Uint8Array =>
   hmac({ key, message: Buffer.concat([before, text]) })
 
-const lineOf = (mac: Uint8Array, text: Uint8Array): Buffer =>
-  Buffer.concat([Buffer.from(`${Buffer.from(mac).toString('hex')} `), text, Buffer.of(NEWLINE)])
+/** Makes lines, each of which follows on the one before. */
+const createLines = ({ key, before }: Chained) => {
+  let mac = before
+  return (record: string): Buffer => {
+    const text = Buffer.from(record)
+    mac = macOf({ key, before: mac }, text)
+    return Buffer.concat([Buffer.from(`${Buffer.from(mac).toString('hex')} `), text, Buffer.of(NEWLINE)])
+  }
+}
 
 /** @returns the line's MAC and its text; null if the line does not follow on the one before. */
 const readLine = (chain: Chained, { bytes }: Line): { readonly mac: Uint8Array; readonly text: Buffer } | null => {
@@ -63,7 +71,6 @@ const readLine = (chain: Chained, { bytes }: Line): { readonly mac: Uint8Array; 
 
 const NO_MAC = new Uint8Array(0)
 
-/** The first record. */
 export type JournalHead = {
   readonly journal: string
   readonly began: string
@@ -72,24 +79,18 @@ export type JournalHead = {
   readonly floors?: readonly (readonly [key: string, age: number])[]
 }
 
-type Scanned = {
-  /** null: the file is empty. */
-  readonly head: JournalHead | null
-  /** The number of good lines. */
-  readonly records: number
-  /** The MAC of the last good line. */
-  readonly mac: Uint8Array
-  readonly end: number
-  /** Whether more than one damaged line follows. */
-  readonly isDamaged: boolean
-  /** Where the line with the index `n × RECORDS_A_PLACE` begins. */
-  readonly places: readonly number[]
-}
+type Scanned = Awaited<ReturnType<typeof scan>>
 
 type OnRecord = (text: string) => void
 
-/** Reads a file up to its end or to the first damaged line. */
-const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Promise<Scanned> => {
+const sizeOf = async (handle: FileHandle): Promise<number> => (await handle.stat()).size
+
+/**
+ * Reads a file up to its end or to the first damaged line.
+ * @returns `mac`, `end`: of the last good line. `isDamaged`: more than one damaged line follows. `places`: where lines
+ * with an index `n × RECORDS_A_PLACE` begin.
+ */
+const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord) => {
   let head: JournalHead | null = null
   let mac: Uint8Array = NO_MAC
   let [end, lines] = [0, 0]
@@ -98,7 +99,7 @@ const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Pr
   for await (const line of linesFrom(handle, 0)) {
     const read = readLine({ key, before: mac }, line)
     if (read === null) {
-      isDamaged = line.end < (await handle.stat()).size
+      isDamaged = line.end < (await sizeOf(handle))
       break
     }
     const text = read.text.toString()
@@ -112,39 +113,19 @@ const scan = async (handle: FileHandle, key: Uint8Array, onRecord: OnRecord): Pr
   return { head, records: (head?.number ?? 0) + lines, mac, end, isDamaged, places }
 }
 
-type OpenInput = {
+export type OpenInput = {
   /** The same journal in each. */
   readonly paths: readonly string[]
+  /** Authenticates the records. */
   readonly key: Uint8Array
   readonly now: () => Date
   /** How many records of a journal the database knows: so many must be there. */
   readonly knownOf: (id: string) => Promise<number>
-  /**
-   * Called for each record of the first file, from the first record on. If another file is longer, it begins again with the first
-   * record: so it must not matter that a record is seen twice.
-   */
+  /** Called for each record of the first file, and again for all if a longer file replaces it. */
   readonly onRecord: OnRecord
 }
 
-export type JournalFile = {
-  readonly id: string
-  /** The number of the next record. */
-  readonly records: () => number
-  /** The number of the first one. */
-  readonly first: () => number
-  /** Appends records and syncs them. If it throws, nothing may be appended any more. */
-  readonly append: (texts: readonly string[]) => Promise<void>
-  /** The records from a number on. */
-  readonly read: (from: number) => AsyncGenerator<{ readonly number: number; readonly text: string }>
-  /**
-   * Leaves out the records up to a number. Nothing may be appended meanwhile. Killed at any point, the journal is the old one or
-   * the new one. @throws NotCompacted where it is the old one, and goes on. After another error nothing may be appended any more.
-   */
-  readonly compact: (input: { readonly upTo: number; readonly floors: JournalHead['floors'] }) => Promise<void>
-  readonly close: () => Promise<void>
-}
-
-const sizeOf = async (handle: FileHandle): Promise<number> => (await handle.stat()).size
+export type JournalFile = Awaited<ReturnType<typeof openJournalFile>>
 
 const firstOf = ({ head }: Scanned): number => head?.number ?? 0
 
@@ -154,10 +135,7 @@ const copyToDisk = async (from: string, to: string): Promise<void> => {
   await file.sync()
 }
 
-/**
- * Makes the shorter files like the longest one, and those that were not compacted like one that was.
- * @returns what is in each of them now, and the paths of those that were replaced.
- */
+/** Copies the longest file to shorter ones, and a compacted one to those that were not. @returns what each has now. */
 const alike = async (files: readonly { readonly path: string; readonly scanned: Scanned }[]) => {
   const replaced: string[] = []
   const [best, ...others] = files.toSorted(
@@ -182,22 +160,8 @@ const openFile = async (path: string): Promise<FileHandle> => {
   try {
     return await open(path, 'a+', 0o600)
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new Error(`VAULT_JOURNAL must be a file that the vault can write: ${path} is not${why}.`)
+    throw new Error(`VAULT_JOURNAL must be a file that the vault can write: ${path} is not${codeOf(error)}.`)
   }
-}
-
-const refuseShorter = (records: number, known: number): never => {
-  throw new Error(
-    `VAULT_JOURNAL ends at record ${records}, or was changed there, and the database knows ${known}: put the newest copy there, or name a new file.`,
-  )
-}
-
-/** Refuse, because the records that follow may be in no other place: a restored database knows less. */
-const refuseDamaged = (records: number): never => {
-  throw new Error(
-    `VAULT_JOURNAL was changed after record ${records - 1}, and more follows: put a whole copy there. Without one, cut it off there, and what follows is lost.`,
-  )
 }
 
 type Opened = {
@@ -230,8 +194,17 @@ const openAlike = async (input: OpenInput, closing: AsyncDisposableStack): Promi
   if (first === undefined) throw new Error('VAULT_JOURNAL must name a file.')
   const known = longest.head === null ? 0 : await knownOf(longest.head.journal)
   const isForeign = longest.head === null && (await sizeOf(first)) > 0
-  if (longest.records < known || isForeign) refuseShorter(longest.records, known)
-  if (longest.isDamaged) refuseDamaged(longest.records)
+  if (longest.records < known || isForeign) {
+    throw new Error(
+      `VAULT_JOURNAL ends at record ${longest.records}, or was changed there, and the database knows ${known}: put the newest copy there, or name a new file.`,
+    )
+  }
+  if (longest.isDamaged) {
+    // The records that follow may be in no other place: a restored database knows less.
+    throw new Error(
+      `VAULT_JOURNAL was changed after record ${longest.records - 1}, and more follows: put a whole copy there. Without one, cut it off there, and what follows is lost.`,
+    )
+  }
   for (const handle of handles) if ((await sizeOf(handle)) > longest.end) await handle.truncate(longest.end)
   // Links are followed once: what replaces a file is where the file is.
   const realPaths = await Promise.all(paths.map((path) => realpath(path)))
@@ -247,11 +220,11 @@ const isSameFile = async (handle: FileHandle, { path, size }: { readonly path: s
   return opened.size === size && opened.ino === named.ino && opened.dev === named.dev
 }
 
-/** Appends lines to files that are alike. */
 const createAppender = (key: Uint8Array, { handles, paths, scanned }: Opened) => {
   const places = [...scanned.places]
   const first = firstOf(scanned)
-  let { mac, end, records } = scanned
+  const nextLine = createLines({ key, before: scanned.mac })
+  let { end, records } = scanned
   return {
     places,
     first,
@@ -260,9 +233,7 @@ const createAppender = (key: Uint8Array, { handles, paths, scanned }: Opened) =>
       const lines: Buffer[] = []
       let at = end
       for (const each of texts) {
-        const text = Buffer.from(each)
-        mac = macOf({ key, before: mac }, text)
-        const line = lineOf(mac, text)
+        const line = nextLine(each)
         if ((records - first + lines.length) % RECORDS_A_PLACE === 0) places.push(at)
         at += line.length
         lines.push(line)
@@ -299,22 +270,14 @@ async function* readFrom(
 
 const LINES_A_WRITE = 1_000
 
-/** Writes a journal into a new file. */
-const writeAnew = async (
-  path: string,
-  {
-    key,
-    head,
-    rest,
-  }: { readonly key: Uint8Array; readonly head: JournalHead; readonly rest: AsyncGenerator<Numbered> },
-): Promise<void> => {
+type Anew = { readonly key: Uint8Array; readonly head: JournalHead; readonly rest: AsyncGenerator<Numbered> }
+
+const writeAnew = async (path: string, { key, head, rest }: Anew): Promise<void> => {
   await using file = await open(path, 'w', 0o600)
-  let mac: Uint8Array = NO_MAC
+  const nextLine = createLines({ key, before: NO_MAC })
   let lines: Buffer[] = []
   const add = async (text: string): Promise<void> => {
-    const bytes = Buffer.from(text)
-    mac = macOf({ key, before: mac }, bytes)
-    lines.push(lineOf(mac, bytes))
+    lines.push(nextLine(text))
     if (lines.length < LINES_A_WRITE) return
     await file.appendFile(Buffer.concat(lines))
     lines = []
@@ -325,14 +288,17 @@ const writeAnew = async (
   await file.sync()
 }
 
-/** A journal could not be rewritten, for instance because a disk is full, and is unchanged. */
-export class NotCompacted extends Error {}
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? ` (${error.code})` : '')
+
+/** For instance because a disk is full. */
+export class NotCompacted extends AppError {
+  constructor(cause: unknown) {
+    super('unavailable', `The journal could not be rewritten${codeOf(cause)}, and is unchanged.`, { cause })
+  }
+}
 
 /** Writes it beside each of its files. @returns the names of the new files. */
-const writeBeside = async (
-  paths: readonly string[],
-  anew: Parameters<typeof writeAnew>[1],
-): Promise<readonly string[]> => {
+const writeBeside = async (paths: readonly string[], anew: Anew): Promise<readonly string[]> => {
   const names = paths.map((path) => `${path}.new`)
   try {
     const [first = '', ...others] = names
@@ -341,15 +307,12 @@ const writeBeside = async (
     return names
   } catch (error) {
     for (const name of names) await rm(name, { force: true })
-    throw new NotCompacted('The journal could not be rewritten.', { cause: error })
+    throw new NotCompacted(error)
   }
 }
 
-/**
- * Opens a journal, or begins one in files that are empty.
- * @throws Error with a sentence for the operator if it is not the one that the database knows, or was changed.
- */
-export const openJournalFile = async (input: OpenInput): Promise<JournalFile> => {
+/** Begins a journal in empty files. @throws Error with a sentence for the operator: another one, or a changed one. */
+export const openJournalFile = async (input: OpenInput) => {
   const { key, now } = input
   let closing = new AsyncDisposableStack()
   const openAll = async (onRecord: OnRecord) => {
@@ -365,17 +328,25 @@ export const openJournalFile = async (input: OpenInput): Promise<JournalFile> =>
   const read = (from: number) => readFrom(file, { handle: file.handle, from })
   return {
     id: head.journal,
-    records: () => file.records(),
-    first: () => file.first,
-    append: (texts) => file.append(texts),
+    /** The number of the next record. */
+    records: (): number => file.records(),
+    /** The number of the first record. */
+    first: (): number => file.first,
+    /** Appends records and syncs them. If it throws, nothing may be appended any more. */
+    append: (texts: readonly string[]): Promise<void> => file.append(texts),
     read,
-    compact: async ({ upTo, floors = [] }) => {
+    /**
+     * Leaves out the records up to a number. Nothing may be appended meanwhile. Killed at any point, the journal is the
+     * old one or the new one. @throws NotCompacted where it is the old one, and goes on. After another error nothing
+     * may be appended any more.
+     */
+    compact: async ({ upTo, floors = [] }: { readonly upTo: number; readonly floors: JournalHead['floors'] }) => {
       const { paths } = file
       const names = await writeBeside(paths, { key, head: { ...head, number: upTo, floors }, rest: read(upTo + 1) })
       await closing.disposeAsync()
       for (const [index, path] of paths.entries()) await rename(names[index] ?? '', path)
       file = await openAll(() => {})
     },
-    close: () => closing.disposeAsync(),
+    close: (): Promise<void> => closing.disposeAsync(),
   }
 }

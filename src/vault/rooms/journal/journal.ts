@@ -1,19 +1,18 @@
-// The journal: what must survive the loss or the restore of the database, in a file outside of it. It opens nothing: rows are in
-// it as in their tables, sealed.
-//
-// A record is written after its change is committed, and before anybody is answered for it:
-//   rows    of custody: those that the vault wrote, as the writing statement returned them and the vault compared them with what it
-//           meant; and those that belong to them, as they are in their tables when the record is written (`isSeen`)
+// The journal: what must survive the loss or the restore of the database, in a file outside of it. It opens nothing: it
+// has rows sealed, as their tables do. The vault writes a record after it has committed a change, and before it
+// answers:
+//   rows    of custody: those that the vault wrote, as the writing statement returned them and the vault compared them;
+//           and those that belong to them, as they are in their tables when the record is written (`isSeen`)
 //   audit   the audit rows that custody wrote
-//   notes   what the rest of the service has to write anew: signed transactions with their bytes, wallets, projects
+//   notes   what an API has to write anew: signed transactions with their bytes, wallets, projects
 //
-// The database keeps a mark: how many records it knows. So a database that was restored, or replaced by a late copy, is noticed
-// within a second, or at the start: it knows fewer records than were marked, and lacks what the next ones contain. Then no key is
-// opened and none is made, until `cli restore` has inserted the records.
+// The database keeps a mark: how many records it knows. So the vault notices within a second, or at the start, that a
+// database was restored or replaced by a late copy: it knows fewer records than were marked, and lacks what the next
+// ones contain. Then the vault opens and makes no key, until `cli restore` has inserted the records.
 //
-// If it has the records and is on another server, or has another mark than the running vault wrote, it may lack what the API wrote
-// last. So what vaults have signed and made is compared with the API's tables too. If these lack anything, no key is opened until an API
-// has written it anew from the notes (src/operators/restore/after-failover.ts).
+// A database on another server, or with another mark than the running vault wrote, may have the records and lack what
+// the API wrote last. So the vault compares what vaults have signed and made with the API's tables too. If these lack
+// anything, it opens no key until an API has written it anew (src/operators/restore/after-failover.ts).
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../../db/client.ts'
@@ -31,13 +30,11 @@ import {
 import { AppError } from '../../../platform/errors.ts'
 import { createBatcher, createQueue } from '../../../platform/queue.ts'
 import { LACKING_WORDS, type Lacking } from '../../contract/contract.ts'
-import { createFloors, type Floors } from './floors.ts'
-import { type JournalFile, NotCompacted, openJournalFile } from './journal-file.ts'
-import { createReader, type JournalReader, NOTES_BEFORE_MS } from './reader.ts'
-import { type JournalRecord, type Note, readRecord } from './records.ts'
-import { findMissingAudit, lacksAny } from './replay.ts'
+import { type JournalFile, NotCompacted, type OpenInput, openJournalFile } from './journal-file.ts'
+import { createReader, findMissingAudit, type JournalReader, lacksAny, NOTES_BEFORE_MS } from './reader.ts'
+import { createFloors, type Floors, type JournalRecord, type Note, readRecord } from './records.ts'
 
-/** How long it is believed that the database is still the same, while no connection is opened. */
+/** How long the vault believes that the database is still the same, while no connection is opened. */
 const SAME_FOR_MS = 1_000
 const TICK_MS = 400
 /** How often a database that is behind is compared in full. */
@@ -47,7 +44,7 @@ const WAITING_MAX = 10_000
 export type Journal = {
   /** Adds to the next record. It is durable when a later `sync` or `keep` returns. */
   readonly add: (entry: Pick<JournalRecord, 'audit' | 'notes'>) => void
-  /** Adds rows that were written just now, when they are committed. From now on an earlier state of them is known to be earlier. */
+  /** Adds rows that were written just now, at their commit. From now on the vault notices an earlier state of them. */
   readonly wrote: (...images: readonly RowImage[]) => void
   /** Adds rows that were there before, as they will be when the record is written. They raise no floor. */
   readonly addSeen: (...rows: readonly RowsWith[]) => void
@@ -55,7 +52,7 @@ export type Journal = {
   readonly sync: () => Promise<void>
   /** @throws unavailable while the database is behind the journal. */
   readonly requireSame: () => Promise<void>
-  /** Below which number (version, revision, uses) a row is an earlier state that somebody wrote back; 0 where nothing is known. */
+  /** The lowest number (version, revision, uses) that a row may have: a lower one was written back. 0: not known. */
   readonly floorOf: Floors['floorOf']
   /** As of the last comparison, less than a second ago. */
   readonly lacking: () => Lacking
@@ -71,7 +68,7 @@ const noJournal = async (): Promise<never> => {
   throw new AppError('invalid_input', 'This vault has no journal: VAULT_JOURNAL must name its file.')
 }
 
-/** Of a vault without VAULT_JOURNAL: it remembers only what it has written itself, until it ends. */
+/** For a vault without VAULT_JOURNAL: until it ends, it remembers what it has written itself. */
 export const withoutJournal = (): Journal => {
   const floors = createFloors()
   return {
@@ -98,12 +95,8 @@ export const withoutJournal = (): Journal => {
   }
 }
 
-type Settings = {
+type Settings = Pick<OpenInput, 'paths' | 'key' | 'now'> & {
   readonly db: Db
-  readonly paths: readonly string[]
-  /** Authenticates its records. */
-  readonly key: Uint8Array
-  readonly now: () => Date
   /** Called once, when nothing can be written to it any more: the process must end. */
   readonly onLost: (error: unknown) => void
 }
@@ -113,14 +106,9 @@ type Opened = Settings & { readonly file: JournalFile; readonly floors: Floors }
 const behind = (lacks: NonNullable<Lacking>): AppError =>
   new AppError('unavailable', LACKING_WORDS[lacks], { retryAfterSeconds: lacks === 'records' ? 5 : 1 })
 
-const anotherServer = (): AppError =>
-  new AppError('unavailable', 'Another database has taken the place of the one that was compared: try again.', {
-    retryAfterSeconds: 1,
-  })
-
-const notCompacted = ({ cause }: NotCompacted): AppError => {
-  const why = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
-  return new AppError('unavailable', `The journal could not be rewritten${why}, and is unchanged.`, { cause })
+const anotherServer = (): AppError => {
+  const sentence = 'Another database has taken the place of the one that was compared: try again.'
+  return new AppError('unavailable', sentence, { retryAfterSeconds: 1 })
 }
 
 /** The parts of the next record. */
@@ -144,14 +132,12 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       if (isLost) throw new Error('It was lost before.')
       await work()
     } catch (error) {
-      if (error instanceof NotCompacted) throw notCompacted(error)
+      if (error instanceof NotCompacted) throw error
       if (!isLost) onLost(error)
       isLost = true
       throw new AppError('unavailable', 'The vault cannot write to its journal.')
     }
   }
-
-  const isEmpty = () => Object.values(pending).every(({ length }) => length === 0)
 
   const write = createBatcher({
     sizeMax: WAITING_MAX,
@@ -159,7 +145,7 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       const { rows: written, seen: wanted, audit, notes } = pending
       pending = nothing()
       const seen = await readImages(db, wanted).catch((error: unknown) => {
-        // The next record has them: what is committed is there, even if somebody got an error.
+        // The next record has them: the change is committed, even if the request got an error.
         pending.rows.unshift(...written)
         pending.seen.unshift(...wanted)
         pending.audit.unshift(...audit)
@@ -188,13 +174,13 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
     compact: (upTo: number) => change(() => file.compact({ upTo, floors: floors.all() })),
     /** What another request has added may be in the write that is under way. It fails only if the journal is lost. */
     sync: (): Promise<void> => {
-      if (!isEmpty()) written = write(undefined)
+      if (Object.values(pending).some(({ length }) => length > 0)) written = write(undefined)
       return written
     },
   }
 }
 
-/** @param isExpected whether a mark is one with which a server that a vault has compared needs no comparison of the notes. */
+/** @param isExpected whether a compared server with this mark needs no comparison of the notes. */
 const compareAll = async ({ db, file }: Pick<Opened, 'db' | 'file'>, isExpected: (mark: number) => boolean) => {
   const server = await readServer(db)
   if (server === null) throw anotherServer()
@@ -218,6 +204,8 @@ const countConnections = (db: Db): (() => number) => {
   return () => opened
 }
 
+export type Marks = ReturnType<typeof createMarks>
+
 /** Compares the database with the journal, and marks in it what it has. */
 const createMarks = ({ db, file }: Opened) => {
   let [known, heardOpened] = [0, 0]
@@ -226,10 +214,10 @@ const createMarks = ({ db, file }: Opened) => {
   let started: string | null = null
   const opened = countConnections(db)
 
-  /** The database may have what was recorded last, although its mark is older: it is written later. @throws unavailable */
+  /** The mark is written after the rows, so the database may have more than it says. @throws unavailable */
   const catchUp = async (): Promise<void> => {
     const records = file.records()
-    // A vault that was killed had not marked its last records: at the start an earlier mark does not show another database.
+    // A killed vault had not marked its last records: at the start an earlier mark shows no other database.
     const found = await compareAll({ db, file }, (mark) => lacks === null && (started === null || mark === known))
     if (found.lacks === null && !(await writeMark(db, { ...found, id: file.id, to: records }))) throw anotherServer()
     ;({ started, lacks } = found)
@@ -263,7 +251,7 @@ const createMarks = ({ db, file }: Opened) => {
   })
 
   return {
-    /** If it fails, another server may answer next: nothing is believed any more. */
+    /** After a failure another server may answer next: the next request compares again. */
     compare: () =>
       compare(undefined).catch((error: unknown) => {
         heardAtMs = Number.NEGATIVE_INFINITY
@@ -275,7 +263,7 @@ const createMarks = ({ db, file }: Opened) => {
       if (heardOpened !== opened() || performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
       if (lacks !== null) throw behind(lacks)
     },
-    /** Opens keys again, if it still is the database that was compared. @param of only if this was lacking. @throws unavailable */
+    /** Opens keys again on the compared database. @param of only if this was lacking. @throws unavailable */
     finish: async (of: Lacking = lacks): Promise<void> => {
       using _turn = await turns.enter()
       if (lacks !== of) return
@@ -290,10 +278,7 @@ const createMarks = ({ db, file }: Opened) => {
   }
 }
 
-/**
- * Opens the journal of a vault.
- * @throws Error with a sentence for the operator if it is not the journal that the database knows.
- */
+/** @throws Error with a sentence for the operator if it is not the journal that the database knows. */
 export const openJournal = async (settings: Settings): Promise<Journal> => {
   const { db } = settings
   const floors = createFloors()

@@ -1,57 +1,110 @@
-// What is asked of a journal by operators (`cli restore` and `cli journal`), and by APIs after a failover.
+// What operators (`cli restore` and `cli journal`), and APIs after a failover, ask of a journal. A replay brings its
+// records into the database: each row in its newest state, where it is missing or older there.
 
-import type { Db } from '../../../../db/client.ts'
-import { listJournals, markRetired, readMark, unrecordedIds } from '../../../../db/queries/custody/journal.ts'
+import type { Db, Tx } from '../../../../db/client.ts'
+import { type AuditJson, applyAudit, type MissingAudit, missingAudit } from '../../../../db/queries/custody/audit.ts'
+import {
+  applyImages,
+  JOURNAL_TABLES,
+  listJournals,
+  markRetired,
+  readImage,
+  readMark,
+  unrecordedIds,
+} from '../../../../db/queries/custody/journal.ts'
+import { isReferenceMissing } from '../../../../db/trouble.ts'
 import { AppError } from '../../../platform/errors.ts'
 import type { Lacking } from '../../contract/contract.ts'
+import type { Marks } from './journal.ts'
 import type { JournalFile } from './journal-file.ts'
 import { type Note, readRecord } from './records.ts'
-import { replayAudit, replayRows } from './replay.ts'
 
-type JournalState = {
-  readonly id: string
-  /** The number of the first record, and of the next one. */
-  readonly first: number
-  readonly records: number
-  /** How many of them the database knows. */
-  readonly known: number
-  readonly isBehind: boolean
-  /** The ids of other journals that the database knows, but for retired ones. */
-  readonly others: readonly string[]
+const ROWS_A_STATEMENT = 500
+
+type Image = { readonly text: string; readonly age: number; readonly isSeen?: true }
+
+/** An image that a vault wrote counts more than one that it only saw. */
+const isNewer = (image: Image, than: Image | undefined): boolean =>
+  than === undefined || (image.isSeen === than.isSeen ? image.age >= than.age : than.isSeen === true)
+
+type Collected = Awaited<ReturnType<typeof collect>>
+
+/** The newest image of each row, by table, and all audit rows. */
+const collect = async (file: JournalFile, from: number) => {
+  const images = new Map(JOURNAL_TABLES.map((table) => [table, new Map<string, Image>()]))
+  const audit: AuditJson[] = []
+  for await (const { text } of file.read(from)) {
+    const record = readRecord(text)
+    for (const image of record.rows ?? []) {
+      const { key, age } = readImage(image)
+      const ofTable = images.get(image.table)
+      // The last one may be an earlier state that somebody wrote back. Of the same state it has the newest seal.
+      if (isNewer({ ...image, age }, ofTable?.get(key))) ofTable?.set(key, { ...image, age })
+    }
+    audit.push(...(record.audit ?? []))
+  }
+  return { images, audit }
 }
 
-export type JournalReader = {
-  /** Which journal the vault has, and what of it the database has. */
-  readonly journalState: () => Promise<JournalState>
-  /**
-   * The notes on transactions, wallets and projects, from a record on. null: from the first record whose notes the database may
-   * lack.
-   */
-  readonly journalNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
-  /** Records that another journal belongs to a vault that is gone for good. If that vault starts again, the record is removed. */
-  readonly retireJournal: (input: { readonly id: string }) => Promise<{ readonly wasKnown: boolean }>
-  /** Writes the rows of custody that the database lacks. */
-  readonly replayJournal: () => Promise<{ readonly rows: number }>
-  /**
-   * Leaves out records that are older than a time, if the database knows them. Then only a backup that knows them, too, can be
-   * brought to the present.
-   */
-  readonly compactJournal: (input: { readonly before: Date }) => Promise<{ readonly leftOut: number }>
-  /**
-   * Marks that the database has everything now, including what the notes contain, and writes the audit rows that it lacks. They come
-   * last, so that an interrupted restore leaves the database behind. From then on keys are opened again.
-   */
-  readonly finishRestore: () => Promise<{ readonly audit: number }>
-  /** For APIs: what they must write anew before keys are opened again. */
-  readonly unrecorded: () => Promise<Unrecorded>
-  /**
-   * The same as `journalNotes`, never from an earlier record than the first whose notes the database may lack, and only while it
-   * lacks their rows: an API that somebody else controls would read what all projects have signed. @throws unavailable
-   */
-  readonly recentNotes: (input: { readonly from: number | null }) => Promise<NotesPage>
-  /** Opens keys again, if only rows of notes were missing. */
-  readonly finishRecording: () => Promise<void>
+function* pagesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let start = 0; start < items.length; start += ROWS_A_STATEMENT)
+    yield items.slice(start, start + ROWS_A_STATEMENT)
 }
+
+const writeRows = async (tx: Tx, { images }: Collected): Promise<number> => {
+  let written = 0
+  for (const [table, rows] of images) {
+    const texts = [...rows.values()].map(({ text }) => text)
+    for (const page of pagesOf(texts)) written += await applyImages(tx, table, page)
+  }
+  return written
+}
+
+const writeAudit = async (tx: Tx, { audit }: Collected): Promise<number> => {
+  let written = 0
+  for (const page of pagesOf(audit)) written += await applyAudit(tx, page)
+  return written
+}
+
+/** Ends a transaction in which everything was tried. */
+class Tried extends Error {
+  constructor(readonly written: number) {
+    super('only tried')
+  }
+}
+
+/** The audit rows of all records that the table lacks: somebody deleted them, or the database never kept them. */
+export const findMissingAudit = async (db: Db, file: JournalFile): Promise<readonly MissingAudit[]> => {
+  const missing: MissingAudit[] = []
+  let waiting: AuditJson[] = []
+  for await (const { text } of file.read(0)) {
+    waiting.push(...(readRecord(text).audit ?? []))
+    if (waiting.length < ROWS_A_STATEMENT) continue
+    for (const page of pagesOf(waiting)) missing.push(...(await missingAudit(db, page)))
+    waiting = []
+  }
+  return [...missing, ...(await missingAudit(db, waiting))]
+}
+
+/** Whether a replay from a record on would write something. */
+export const lacksAny = async (
+  db: Db,
+  { file, from }: { readonly file: JournalFile; readonly from: number },
+): Promise<boolean> => {
+  const collected = await collect(file, from)
+  try {
+    return await db.transaction(async (tx) => {
+      throw new Tried((await writeRows(tx, collected)) + (await writeAudit(tx, collected)))
+    })
+  } catch (error) {
+    if (error instanceof Tried) return error.written > 0
+    // A row that others refer to is missing, such as a project's.
+    if (isReferenceMissing(error)) return true
+    throw error
+  }
+}
+
+export type JournalReader = ReturnType<typeof createReader>
 
 type Unrecorded = {
   readonly lacking: Lacking
@@ -82,18 +135,10 @@ const compacted = (first: number, known: number): AppError =>
 type Parts = {
   readonly db: Db
   readonly file: JournalFile
-  /** Leaves out the records up to a number. */
   readonly compact: (upTo: number) => Promise<void>
-  readonly marks: {
-    readonly compare: () => Promise<void>
-    readonly require: () => Promise<void>
-    readonly finish: (of?: Lacking) => Promise<void>
-    readonly lacking: () => Lacking
-    readonly known: () => number
-  }
+  readonly marks: Marks
 }
 
-/** Reads notes. */
 const createNotes = ({ db, file }: Pick<Parts, 'db' | 'file'>) => {
   const timeOf = async (wanted: number): Promise<number> => {
     for await (const { text } of file.read(wanted)) return Date.parse(readRecord(text).at)
@@ -126,15 +171,13 @@ const createNotes = ({ db, file }: Pick<Parts, 'db' | 'file'>) => {
   return { firstNote, notesFrom }
 }
 
-export const createReader = ({ db, file, compact, marks }: Parts): JournalReader => {
-  const { firstNote, notesFrom } = createNotes({ db, file })
-
-  const from = async () => (await readMark(db, file.id)) ?? 0
-
-  const replayedFrom = async (): Promise<number> => {
-    const known = await from()
+const createReplay = ({ db, file, compact, marks }: Parts) => {
+  /** Writes what the records have that the database does not know. @returns how many rows were missing. */
+  const replay = async (write: (tx: Tx, collected: Collected) => Promise<number>): Promise<number> => {
+    const known = (await readMark(db, file.id)) ?? 0
     if (known < file.first()) throw compacted(file.first(), known)
-    return known
+    const collected = await collect(file, known)
+    return db.transaction((tx) => write(tx, collected))
   }
 
   const firstSince = async (timeMs: number): Promise<number> => {
@@ -144,9 +187,37 @@ export const createReader = ({ db, file, compact, marks }: Parts): JournalReader
     return file.records()
   }
 
+  return {
+    /** Writes the rows of custody that the database lacks. */
+    replayJournal: async (): Promise<{ readonly rows: number }> => ({ rows: await replay(writeRows) }),
+    /** Leaves out older records that the database knows. Older backups cannot be brought to the present any more. */
+    compactJournal: async ({ before }: { readonly before: Date }): Promise<{ readonly leftOut: number }> => {
+      await marks.require()
+      const end = Math.min(await firstSince(before.getTime()), marks.known())
+      const was = file.first()
+      if (end - 1 > was) await compact(end - 1)
+      return { leftOut: file.first() - was }
+    },
+    /** Writes the missing audit rows, and last marks that the database has everything: then the vault opens keys. */
+    finishRestore: async (): Promise<{ readonly audit: number }> => {
+      const audit = await replay(writeAudit)
+      await marks.finish()
+      return { audit }
+    },
+  }
+}
+
+export const createReader = (parts: Parts) => {
+  const { db, file, marks } = parts
+  const { firstNote, notesFrom } = createNotes(parts)
   const listOthers = async () => (await listJournals(db)).filter((other) => other !== file.id)
 
   return {
+    /**
+     * Which journal the vault has, and what of it the database has.
+     * @returns `first`, `records`: the number of the first record, and of the next one. `known`: as far as the database
+     * knows. `others`: the ids of other journals that the database knows, but for retired ones.
+     */
     journalState: async () => {
       await marks.compare()
       const { id } = file
@@ -159,36 +230,30 @@ export const createReader = ({ db, file, compact, marks }: Parts): JournalReader
         others: await listOthers(),
       }
     },
-    journalNotes: async ({ from: first }) => notesFrom(first ?? (await firstNote())),
-    retireJournal: async ({ id }) => {
+    /** @param input.from null: the first record whose notes the database may lack. */
+    journalNotes: async ({ from }: { readonly from: number | null }): Promise<NotesPage> =>
+      notesFrom(from ?? (await firstNote())),
+    /** Marks the journal of a vault that is gone for good. If that vault starts again, the mark is removed. */
+    retireJournal: async ({ id }: { readonly id: string }): Promise<{ readonly wasKnown: boolean }> => {
       if (id === file.id) throw new AppError('invalid_input', 'This is the journal of a vault that runs.')
       return { wasKnown: await markRetired(db, { id }) }
     },
-    replayJournal: async () => ({ rows: await replayRows(db, { file, from: await replayedFrom() }) }),
-    compactJournal: async ({ before }) => {
-      await marks.require()
-      const end = Math.min(await firstSince(before.getTime()), marks.known())
-      const was = file.first()
-      if (end - 1 > was) await compact(end - 1)
-      return { leftOut: file.first() - was }
-    },
-    finishRestore: async () => {
-      const audit = await replayAudit(db, { file, from: await replayedFrom() })
-      await marks.finish()
-      return { audit }
-    },
-    unrecorded: async () => {
+    ...createReplay(parts),
+    /** For APIs: what they must write anew before the vault opens keys again. */
+    unrecorded: async (): Promise<Unrecorded> => {
       await marks.compare()
       const lacking = marks.lacking()
       const state = { lacking, journal: file.id }
       if (lacking !== 'rows_of_notes') return { ...state, ids: [], others: [] }
       return { ...state, ids: await unrecordedIds(db, { withinMs: NOTES_BEFORE_MS }), others: await listOthers() }
     },
-    recentNotes: async ({ from: first }) => {
+    /** Only what the database may lack, and only while it does: an API could be an attacker's. @throws unavailable */
+    recentNotes: async ({ from }: { readonly from: number | null }): Promise<NotesPage> => {
       if (marks.lacking() !== 'rows_of_notes')
         throw new AppError('unavailable', 'The vault shows its notes only while the database lacks rows of them.')
-      return notesFrom(Math.max(first ?? 0, await firstNote()))
+      return notesFrom(Math.max(from ?? 0, await firstNote()))
     },
-    finishRecording: () => marks.finish('rows_of_notes'),
+    /** Opens keys again, if only rows of notes were missing. */
+    finishRecording: (): Promise<void> => marks.finish('rows_of_notes'),
   }
 }

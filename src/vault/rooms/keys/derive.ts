@@ -4,16 +4,16 @@
 // Substrate: the mini-secret of the phrase without a path, sr25519, as in common wallets.
 // An imported private key is used unchanged. Signing derives nothing: each wallet's key is sealed by itself.
 //
-// A phrase is stretched by PBKDF2: some milliseconds of a thread of the pool, in the queue of argon2. On the event loop many
-// phrases at once would keep every signature waiting.
+// PBKDF2 stretches a phrase: some milliseconds of a thread of the pool, in the queue of argon2, so that no signature
+// waits for it.
 
 import { pbkdf2 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../../db/words.ts'
 import { unreachable } from '../../../platform/errors.ts'
-import type { Queue } from '../../../platform/queue.ts'
 import { copyOf, HeldKeys, moved, zeros } from '../../../platform/sealing/bytes.ts'
 import { hmacSha512, KEY_BYTES } from '../../../platform/sealing/kdf.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { KEY_TYPES } from './key-types.ts'
 import { phraseOf } from './phrase.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
@@ -26,10 +26,7 @@ const STRETCH_BYTES = 64
 
 const pbkdf2InPool = promisify(pbkdf2)
 
-type StretchCtx = {
-  /** As in `CustodyCtx`. */
-  readonly argon2: Queue
-}
+type StretchCtx = Pick<CustodyCtx, 'argon2'>
 
 const stretch = async ({ argon2 }: StretchCtx, secret: Uint8Array): Promise<Uint8Array> => {
   using _turn = await argon2.enter()
@@ -41,9 +38,6 @@ export const seedOf = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint
   using keys = new HeldKeys()
   return await stretch(ctx, keys.hold(phraseOf(entropy)))
 }
-
-/** Substrate's seed: 64 bytes, from the entropy itself instead of the words (substrate-bip39). */
-const substrateSeedOf = stretch
 
 /** Indices from here on are hardened (BIP-32). */
 const HARDENED_OFFSET = 2 ** 31
@@ -64,10 +58,7 @@ const compressedPublicKeyOf = (privateKey: Uint8Array): Uint8Array => {
   return Uint8Array.of(2 + isOdd, ...uncompressed.subarray(1, 1 + KEY_BYTES))
 }
 
-/**
- * BIP-32, private keys only. It takes a tenth of the time of a library that computes a public key for every node, in JavaScript.
- * @returns 32 bytes; the nodes on the way are zeroed.
- */
+/** BIP-32, private keys only: ten times as fast as with a public key for every node. @returns 32 bytes. */
 export const privateKeyAt = (input: { readonly seed: Uint8Array; readonly path: readonly number[] }): Uint8Array => {
   using keys = new HeldKeys()
   let node = keys.hold(hmacSha512({ key: 'Bitcoin seed', message: input.seed }))
@@ -93,29 +84,24 @@ const privateKeyOf = async (ctx: StretchCtx, { family, kind, secret }: FromSecre
     case 'evm':
       return privateKeyAt({ seed: keys.hold(await seedOf(ctx, secret)), path: EVM_PATH })
     case 'substrate':
-      return copyOf(keys.hold(await substrateSeedOf(ctx, secret)).subarray(0, KEY_BYTES))
+      // From the entropy itself instead of the words (substrate-bip39).
+      return copyOf(keys.hold(await stretch(ctx, secret)).subarray(0, KEY_BYTES))
     default:
       return unreachable(family)
   }
 }
 
 /** @param privateKey belongs to the caller, as the pair does. */
-const pairOf = ({
-  family,
-  privateKey,
-}: {
-  readonly family: ChainFamily
-  readonly privateKey: Uint8Array
-}): KeyPair => ({
+const pairOf = (family: ChainFamily, privateKey: Uint8Array): KeyPair => ({
   privateKey,
   publicKey: KEY_TYPES[family].publicKeyOf(privateKey),
 })
 
-/** A wallet's key pair in a family. @param from.secret the entropy of a phrase, or an imported key; zeroed by the caller. */
+/** @param from.secret the entropy of a phrase, or an imported key; zeroed by the caller. */
 export const keyPairOf = async (ctx: StretchCtx, from: FromSecret): Promise<KeyPair> =>
-  pairOf({ family: from.family, privateKey: await privateKeyOf(ctx, from) })
+  pairOf(from.family, await privateKeyOf(ctx, from))
 
-/** The private keys that a phrase has in all families: 32 bytes each, in the order of `CHAIN_FAMILIES`. Zeroed by the caller. */
+/** A phrase's private keys: 32 bytes each, in the order of `CHAIN_FAMILIES`. Zeroed by the caller. */
 export const familyKeysOf = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const familyKeys = zeros(CHAIN_FAMILIES.length * KEY_BYTES)
@@ -129,8 +115,5 @@ export const familyKeysOf = async (ctx: StretchCtx, entropy: Uint8Array): Promis
 /** The key pair that `keyPairOf` gives for the phrase. */
 export const keyPairFrom = (input: { readonly family: ChainFamily; readonly familyKeys: Uint8Array }): KeyPair => {
   const offset = CHAIN_FAMILIES.indexOf(input.family) * KEY_BYTES
-  return pairOf({
-    family: input.family,
-    privateKey: copyOf(input.familyKeys.subarray(offset, offset + KEY_BYTES)),
-  })
+  return pairOf(input.family, copyOf(input.familyKeys.subarray(offset, offset + KEY_BYTES)))
 }

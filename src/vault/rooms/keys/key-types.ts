@@ -1,17 +1,61 @@
-// The two types of keys. A wallet's network determines its type, and the same 32 bytes can be a private key of either type. So
-// every opened key is compared with the wallet's public key before it signs. Who moves a wallet's row to a network of the
-// other family cannot compute the public key on the other curve without the private key. The wallet's address is compared as
-// well: no key signs for an address that is not its own.
+// The two types of keys, and the address of a key. A wallet's network determines its type, and the same 32 bytes can be
+// a private key of either type. So the vault compares every opened key with the wallet's public key before it signs: an
+// attacker who moves a wallet's row to a network of the other family cannot compute the public key on the other curve.
+// It computes the address from the key and compares that too, so a key signs for its own address only. Custody imports
+// no chain, so a test compares addresses with src/chains.
 
+import { blake2b } from '@noble/hashes/blake2.js'
 import type { ChainFamily, Network, WalletType } from '../../../../db/words.ts'
 import { createBoundedMap } from '../../../platform/bounded-map.ts'
-import { addressOf } from './addresses.ts'
+import { unreachable } from '../../../platform/errors.ts'
+import { withChecksum } from '../../language/typed-data.ts'
+import { ownerOf, safeOf } from './safe.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 import { publicKeyOfMiniSecret, signWithMiniSecret } from './sr25519.ts'
 import type { WalletChain } from './worst-cost.ts'
 
+const BASE58 = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+const SS58_CONTEXT = Buffer.from('SS58PRE')
+const SS58_CHECKSUM_BYTES = 2
+
+/** Each leading zero byte becomes one character. */
+const base58Of = (bytes: Uint8Array): string => {
+  let text = ''
+  for (let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`); rest > 0n; rest /= 58n) {
+    text = `${BASE58[Number(rest % 58n)]}${text}`
+  }
+  const zeros = bytes.findIndex((byte) => byte !== 0)
+  return BASE58.slice(0, 1).repeat(zeros === -1 ? bytes.length : zeros) + text
+}
+
+/** SS58: a prefix from 64 on takes two bytes. Its low six bits stand between the mark 01 and two of the high bits. */
+const ss58Of = (publicKey: Uint8Array, prefix: number): string => {
+  const head = prefix < 64 ? [prefix] : [0x40 | ((prefix >> 2) & 0x3f), ((prefix >> 8) & 0x3f) | ((prefix & 0x03) << 6)]
+  const body = Buffer.concat([Uint8Array.from(head), publicKey])
+  const checksum = blake2b(Buffer.concat([SS58_CONTEXT, body]), { dkLen: 64 }).subarray(0, SS58_CHECKSUM_BYTES)
+  return base58Of(Buffer.concat([body, checksum]))
+}
+
+/** EIP-55, or SS58 with the network's prefix. @throws Error for a contract wallet on a network that has none. */
+export const addressOf = (of: {
+  readonly chain: WalletChain
+  readonly type: WalletType
+  readonly publicKey: Uint8Array
+}): string => {
+  const { chain, type, publicKey } = of
+  switch (chain.family) {
+    case 'evm':
+      return withChecksum(type === 'contract' ? safeOf(publicKey) : ownerOf(publicKey))
+    case 'substrate':
+      if (type === 'contract' || chain.ss58Prefix === undefined)
+        throw new Error('expected a network with contract wallets')
+      return ss58Of(publicKey, chain.ss58Prefix)
+    default:
+      return unreachable(chain.family)
+  }
+}
+
 type KeyType = {
-  /** Whether 32 bytes can be a private key of this type. */
   isPrivateKey(bytes: Uint8Array): boolean
   /** @param privateKey 32 bytes. @returns 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   publicKeyOf(privateKey: Uint8Array): Uint8Array
@@ -32,7 +76,6 @@ export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
   },
 }
 
-/** The parts of a wallet that must fit its key. */
 type KeyOwner = {
   readonly id: string
   readonly network: Network
@@ -41,7 +84,6 @@ type KeyOwner = {
   readonly address: string
 }
 
-/** Whether the wallet's address is that of its public key. */
 export const hasOwnAddress = ({ type, publicKey, address }: KeyOwner, chain: WalletChain): boolean =>
   address === addressOf({ chain, type, publicKey })
 
@@ -49,11 +91,7 @@ const CONFIRMED_MAX = 10_000
 /** The comparisons so far, by the wallet's id. A wallet's private key never changes. */
 const confirmed = createBoundedMap<string>({ max: CONFIRMED_MAX })
 
-/**
- * The type of a wallet's key.
- * @param input.chain the chain of the wallet's network.
- * @returns null if the private key is not that of the wallet's public key, or the address is not that of the public key.
- */
+/** @returns null if private key, public key and address of the wallet do not belong together. */
 export const keyTypeOf = (input: {
   readonly wallet: KeyOwner
   readonly chain: WalletChain

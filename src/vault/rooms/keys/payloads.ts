@@ -1,7 +1,7 @@
-// From what is to be signed, in full, to the bytes that the key's algorithm takes. Each kind has a form that no other kind can
-// have, so that nothing passes for something else: a transaction begins with its type or, of type 0, with the byte of an RLP list
-// (0xc0 or more), a message with 0x19 0x45, typed data with 0x19 0x01; a message of Substrate is wrapped, and an extrinsic that looks
-// wrapped is refused.
+// Turns a full payload into the bytes that the key's algorithm takes. Each kind has a form that no other kind can have,
+// so that nothing passes for something else: a transaction begins with its type or, of type 0, with the byte of an RLP
+// list (0xc0 or more), a message with 0x19 0x45, typed data with 0x19 0x01, an authorisation with 0x05; a message of
+// Substrate is wrapped, and an extrinsic that looks wrapped is refused.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
@@ -9,7 +9,21 @@ import type { ChainFamily } from '../../../../db/words.ts'
 import { unreachable } from '../../../platform/errors.ts'
 import type { ExtrinsicPayload, Payload } from '../../language/payload.ts'
 import { typedDataDigest } from '../../language/typed-data.ts'
+import { bytesOfInteger, encodeList, minimal } from './rlp.ts'
 import { fieldsOfTransaction, type TransactionFields } from './transaction-fields.ts'
+
+/** EIP-7702. */
+const MAGIC = 0x05
+
+/** Lets an account run the code of a contract. `delegate`: 0x and 40 hex digits; the zero address ends a delegation. */
+export type Authorization = { readonly chainId: number; readonly delegate: string; readonly nonce: number }
+
+/** keccak256(0x05 ‖ rlp([chain id, address, nonce])). Pure. */
+export const authorizationDigest = ({ chainId, delegate, nonce }: Authorization): Uint8Array => {
+  const integer = (value: number) => minimal(bytesOfInteger(BigInt(value)))
+  const address = Buffer.from(delegate.slice(2), 'hex')
+  return keccak_256(Buffer.concat([Buffer.of(MAGIC), encodeList([integer(chainId), address, integer(nonce)])]))
+}
 
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
 const EXTRINSIC_MAX_BYTES = 256
@@ -21,10 +35,7 @@ const CLOSING = Buffer.from('</Bytes>')
 const isWrapped = (bytes: Uint8Array): boolean =>
   OPENING.equals(bytes.subarray(0, OPENING.length)) && CLOSING.equals(bytes.subarray(-CLOSING.length))
 
-/**
- * Like `u8aWrapBytes` of polkadot-js, this leaves a wrapped message as it is. Unlike it, this also wraps messages that begin
- * with the prefix of EIP-191, because such bytes could be a call.
- */
+/** As `u8aWrapBytes` of polkadot-js, but it also wraps what begins with EIP-191's prefix, which could be a call. */
 const wrapped = (message: Uint8Array): Uint8Array =>
   isWrapped(message) ? message : Buffer.concat([OPENING, message, CLOSING])
 
@@ -56,10 +67,7 @@ const FAMILIES: Readonly<Record<Payload['kind'], ChainFamily>> = {
   substrate_message: 'substrate',
 }
 
-/**
- * @returns EVM: a digest of 32 bytes for ECDSA. Substrate: the message for sr25519. Pure.
- * @throws Error for a payload of the other family or of another form.
- */
+/** @returns a digest of 32 bytes for ECDSA, or the message for sr25519. @throws Error for another family or form. */
 export const bytesToSign = (family: ChainFamily, payload: Payload): Uint8Array => toSign(family, payload).bytes
 
 /** The payload with the fields of its EVM transaction, which are read to check its form. */

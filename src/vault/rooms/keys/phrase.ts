@@ -1,6 +1,5 @@
-// BIP-39 in English, from bytes to bytes. A phrase is never a string here, because a string cannot be erased.
-//
-// The entropy, then the first bits of its SHA-256 (one for each four bytes), are cut into numbers of 11 bits: one word each.
+// BIP-39 in English, from bytes to bytes. A phrase is never a string here, because a string cannot be erased. Each word
+// stands for 11 bits of the entropy and then of the first bits of its SHA-256, one for each four bytes.
 
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -59,22 +58,13 @@ export const phraseOf = (entropy: Uint8Array): Uint8Array => {
 /** The length of a character in UTF-8, by its first byte. */
 const lengthBy = (first: number): number => (first < ASCII_END ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4)
 
-const codePointAt = (bytes: Uint8Array, at: number): number => {
-  const first = bytes[at] ?? 0
-  const length = lengthBy(first)
-  if (length === 1) return first
-  let codePoint = first & (0xff >> (length + 1))
-  for (let next = at + 1; next < at + length; next += 1) codePoint = codePoint * 0x40 + ((bytes[next] ?? 0) & 0x3f)
-  return codePoint
-}
-
 const isSpace = (code: number): boolean => code === SPACE || (code >= 0x09 && code <= 0x0d)
 const inLowerCase = (code: number): number => (code >= 0x41 && code <= 0x5a ? code + 0x20 : code)
 
-/** A character in ASCII. It may be a string, because one character reveals nothing. @returns null if no English word has it. */
-const plainOf = (codePoint: number): readonly number[] | null => {
+/** One character, which may be a string, as it reveals nothing. @returns null if no English word has it. */
+const plainOf = (text: string): readonly number[] | null => {
   const codes: number[] = []
-  for (const character of String.fromCodePoint(codePoint).normalize('NFKD').toLowerCase()) {
+  for (const character of text.normalize('NFKD').toLowerCase()) {
     const code = /\s/.test(character) ? SPACE : character.charCodeAt(0)
     if (code >= ASCII_END) return null
     codes.push(code)
@@ -82,16 +72,16 @@ const plainOf = (codePoint: number): readonly number[] | null => {
   return codes
 }
 
-/** Writes a text in NFKD and lower case, with a space for each white space. @returns false if the result is not ASCII. */
-const writePlain = (bytes: Uint8Array, plain: Uint8Array): boolean => {
+/** In NFKD and lower case, with a space for each white space. @returns false if the result is not ASCII. */
+const writePlain = (bytes: Buffer, plain: Uint8Array): boolean => {
   let length = 0
   for (let at = 0; at < bytes.length; at += lengthBy(bytes[at] ?? 0)) {
-    const codePoint = codePointAt(bytes, at)
-    if (codePoint < ASCII_END) {
-      plain[length++] = isSpace(codePoint) ? SPACE : inLowerCase(codePoint)
+    const first = bytes[at] ?? 0
+    if (first < ASCII_END) {
+      plain[length++] = isSpace(first) ? SPACE : inLowerCase(first)
       continue
     }
-    const codes = plainOf(codePoint)
+    const codes = plainOf(bytes.toString('utf8', at, at + lengthBy(first)))
     if (codes === null) return false
     for (const code of codes) plain[length++] = code
   }
@@ -99,7 +89,6 @@ const writePlain = (bytes: Uint8Array, plain: Uint8Array): boolean => {
   return true
 }
 
-/** Below 0 if the word sorts before the letters. */
 const compare = (word: Uint8Array, letters: string): number => {
   for (let index = 0; index < letters.length; index += 1) {
     const difference = (word[index] ?? 0) - letters.charCodeAt(index)
@@ -108,7 +97,6 @@ const compare = (word: Uint8Array, letters: string): number => {
   return word.length - letters.length
 }
 
-/** The index of a word, or -1, by binary search. */
 const numberOf = (word: Uint8Array): number => {
   let [from, to] = [0, wordlist.length]
   while (from < to) {
@@ -140,10 +128,7 @@ const writeBits = (plain: Uint8Array, bits: Uint8Array): number | null => {
   return words
 }
 
-/**
- * The entropy of 12, 15, 18, 21 or 24 words with a valid checksum. Spacing and capitals do not matter (NFKD).
- * @returns bytes that the caller zeroes; null if it is not a phrase. No error quotes the text.
- */
+/** Ignores spacing and capitals (NFKD). @returns bytes that the caller zeroes; null if it is no valid phrase. */
 export const entropyOf = (phrase: SecretText): Uint8Array | null => {
   using keys = new HeldKeys()
   if (phrase.length > PHRASE_BYTES_MAX) return null

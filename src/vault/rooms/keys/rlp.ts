@@ -1,6 +1,5 @@
 // RLP (Yellow Paper, appendix B), read strictly: each value has one encoding, and any other is refused.
 
-/** A byte string or a list of items. */
 export type RlpItem = Uint8Array | readonly RlpItem[]
 
 const STRING = 0x80
@@ -15,7 +14,6 @@ const DEPTH_MAX = 8
 
 const malformed = (): Error => new Error('expected RLP in its shortest form')
 
-/** Where the content of an item begins and ends. */
 const extentOf = (bytes: Uint8Array, at: number, offset: number, long: number): { start: number; end: number } => {
   const first = bytes[at] ?? 0
   if (first <= long) return { start: at + 1, end: at + 1 + first - offset }
@@ -32,15 +30,14 @@ const readItem = (bytes: Uint8Array, at: number, depth: number): { item: RlpItem
   const first = bytes[at]
   if (first === undefined || depth > DEPTH_MAX) throw malformed()
   if (first < STRING) return { item: bytes.subarray(at, at + 1), end: at + 1 }
-  if (first < LIST) {
-    const { start, end } = extentOf(bytes, at, STRING, LONG_STRING)
+  const isText = first < LIST
+  const { start, end } = isText ? extentOf(bytes, at, STRING, LONG_STRING) : extentOf(bytes, at, LIST, LONG_LIST)
+  if (end > bytes.length) throw malformed()
+  if (isText) {
     const item = bytes.subarray(start, end)
-    const isOneSmallByte = item.length === 1 && (item[0] ?? 0) < STRING
-    if (end > bytes.length || isOneSmallByte) throw malformed()
+    if (item.length === 1 && (item[0] ?? 0) < STRING) throw malformed()
     return { item, end }
   }
-  const { start, end } = extentOf(bytes, at, LIST, LONG_LIST)
-  if (end > bytes.length) throw malformed()
   const items: RlpItem[] = []
   let next = start
   while (next < end) {
@@ -79,15 +76,12 @@ const text = (bytes: Uint8Array): Uint8Array => {
   return bytes.length === 1 && first < STRING ? bytes : withHeader(bytes, STRING, LONG_STRING)
 }
 
-/** An integer in big-endian bytes, as an item. */
-const integer = (bytes: Uint8Array): Uint8Array => text(minimal(bytes))
-
-/** A list of texts. Pure. */
 export const encodeList = (texts: readonly Uint8Array[]): Uint8Array =>
   withHeader(Buffer.concat(texts.map(text)), LIST, LONG_LIST)
 
 /** A list with further integers (big-endian bytes) at its end. Pure. @param list as `decodeRlp` takes it. */
 export const appendIntegers = (list: Uint8Array, integers: readonly Uint8Array[]): Uint8Array => {
   const { start, end } = extentOf(list, 0, LIST, LONG_LIST)
-  return withHeader(Buffer.concat([list.subarray(start, end), ...integers.map(integer)]), LIST, LONG_LIST)
+  const texts = integers.map((bytes) => text(minimal(bytes)))
+  return withHeader(Buffer.concat([list.subarray(start, end), ...texts]), LIST, LONG_LIST)
 }

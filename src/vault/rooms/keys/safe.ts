@@ -1,10 +1,10 @@
-// The contract wallet of a key, as far as policies need it: its address, and the calls that a transaction makes it do. It is a
-// Safe 1.4.1 with this key as its only owner. Custody imports no chain, so a test compares the addresses and settings with
-// src/chains/evm/safe/settings.ts.
+// The contract wallet of a key, as far as policies need it: its address, and the calls that a transaction makes it do.
+// It is a Safe 1.4.1 with this key as its only owner. Custody imports no chain, so a test compares the addresses and
+// settings with src/chains/evm/safe/settings.ts.
 //
-// The Safe obeys the key in two ways: as the sender of `execTransaction`, and by a signature over its typed data, `SafeTx`.
-// Both are read strictly. Refused is what has another form, pays a refund, delegates to other code than MultiSendCallOnly, or lets
-// the Safe call itself (to add an owner, for instance): no policy allows it, and its cost cannot be read.
+// The Safe obeys the key in two ways: as the sender of `execTransaction`, and by a signature over its typed data,
+// `SafeTx`. This code refuses what has another form, pays a refund, delegates to other code than MultiSendCallOnly, or
+// lets the Safe call itself (to add an owner, for instance): no policy allows it, and its cost cannot be read.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { Call } from '../../language/call-rules.ts'
@@ -17,7 +17,6 @@ export const MULTI_SEND_CALL_ONLY = '9641d764fc13c8b624c04430c7356c1c7c8102e2'
 const FALLBACK_HANDLER = 'fd0732dc9e303f09fcef3a7388ad10a83459ec99'
 const PROXY_INIT_CODE_HASH = 'e298282cefe913ab5d282047161268a8222e4bd4ed106300c547894bbefd31ee'
 
-/** The first four bytes of call data. */
 const SETUP = 'b63e800d'
 const EXEC_TRANSACTION = '6a761202'
 const MULTI_SEND = '8d80ff0a'
@@ -32,8 +31,8 @@ const ELEMENT_HEAD_BYTES = 85
 const SAFE_TX =
   'address to,uint256 value,bytes data,uint8 operation,uint256 safeTxGas,uint256 baseGas,uint256 gasPrice,address gasToken,address refundReceiver,uint256 nonce'
 
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+export const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 const keccak = (...hex: readonly string[]): Uint8Array => keccak_256(Buffer.from(hex.join(''), 'hex'))
 const addressIn = (hash: Uint8Array): string => hexOf(hash.subarray(-20))
 
@@ -41,7 +40,7 @@ const refused = (what: string): Error => new Error(`a policy does not sign for t
 
 const foreignCode = (): Error => refused('code that it runs as its own')
 
-/** The address of a key. Pure. @param publicKey 65 bytes. */
+/** The address of a key, 40 digits. Pure. @param publicKey 65 bytes. */
 export const ownerOf = (publicKey: Uint8Array): string => addressIn(keccak_256(publicKey.subarray(1)))
 
 /** The address of a key's Safe, deployed or not (CREATE2). Pure. @param publicKey 65 bytes. */
@@ -114,7 +113,6 @@ const callsMade = (safe: string, { to, value, data, operation, gasPrice }: Opera
   return calls
 }
 
-/** Whether call data is a Safe's `execTransaction`. */
 export const isExecution = (data: Uint8Array): boolean => hexOf(data.subarray(0, SELECTOR_BYTES)) === EXEC_TRANSACTION
 
 /** The calls that a Safe does when its owner calls it. Pure. @throws Error for anything but `execTransaction`. */
@@ -127,9 +125,9 @@ export const callsSigned = (
   { domain, types, message }: TypedData,
 ): readonly Call[] => {
   const fields = types.SafeTx?.map(({ type, name }) => `${type} ${name}`).join(',')
-  const isTheirs =
+  const isOfSafe =
     domain.verifyingContract?.toLowerCase() === `0x${safe}` && BigInt(domain.chainId ?? 0) === BigInt(chainId)
-  if (Object.keys(types).length !== 1 || fields !== SAFE_TX || !isTheirs) throw refused('typed data of another form')
+  if (Object.keys(types).length !== 1 || fields !== SAFE_TX || !isOfSafe) throw refused('typed data of another form')
   const { to, value, data, operation, gasPrice } = message
   return callsMade(safe, {
     to: hexOf(bytesIn(to, 'message.to')),

@@ -1,7 +1,7 @@
 // ECDSA on secp256k1, as Ethereum uses it: deterministic (RFC 6979), with the low s (EIP-2), and a recovery id.
-// libsecp256k1 (constant-time C, about 4 times faster) signs if its prebuilt module loads, else noble's JavaScript. Both give
-// the same bytes, and the tests compare them. Only for a digest that is not below the order of the group (one in 2^128) do the
-// signatures differ, because libsecp256k1 does not reduce it before it makes the nonce. Both are valid.
+// libsecp256k1 (constant-time C, about 4 times faster) signs if its prebuilt module loads, else noble's JavaScript.
+// Both give the same bytes but for a digest that is not below the order of the group (one in 2^128): libsecp256k1 does
+// not reduce it before it makes the nonce. Both signatures are valid.
 
 import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
@@ -12,10 +12,7 @@ export type Curve = {
   publicKeyOf(privateKey: Uint8Array): Uint8Array
   /** @param input.digest 32 bytes. @returns 65 bytes: r, s (low), recovery id (0 or 1). */
   sign(input: { readonly digest: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
-  /**
-   * The sum of a private key and a number, modulo the order of the group: 32 bytes that the caller zeroes.
-   * @throws Error if the number is not below the order, or the sum is zero.
-   */
+  /** Their sum modulo the order, zeroed by the caller. @throws Error for a tweak beyond the order, or the sum 0. */
   tweak(input: { readonly privateKey: Uint8Array; readonly tweak: Uint8Array }): Uint8Array
 }
 
@@ -33,10 +30,7 @@ const RECOVERY_OFFSET = 64
 /** The order of the group (SEC 2, version 2.0, §2.4.1). */
 const ORDER = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141', 'hex')
 
-/**
- * Whether 32 bytes are a private key: a number from 1 to the group's order minus one. Compares bytes, because a bigint cannot be
- * zeroed.
- */
+/** A number from 1 to the group's order less one. This compares bytes, because a bigint cannot be zeroed. */
 export const isPrivateKey = (bytes: Uint8Array): boolean =>
   bytes.length === ORDER.length && bytes.some((byte) => byte !== 0) && Buffer.compare(bytes, ORDER) < 0
 

@@ -1,10 +1,8 @@
-// sr25519 (Schnorr on Ristretto255), by schnorrkel, Substrate's own library, in WebAssembly (Rust, constant-time).
-//
-// A wallet's private key is the 32-byte mini-secret, which wallets show as the "secret seed". It is expanded for each use. The
-// expanded key and the nonce are only in the module's own memory. After each use all of that memory is overwritten with its
-// content from before the first use, so nothing of a key remains. JavaScript bigints would remain, because they cannot be zeroed.
-//
-// The module can access only its memory. Its only import that does anything is for random bytes.
+// sr25519 (Schnorr on Ristretto255), by schnorrkel, Substrate's own library, in WebAssembly (Rust, constant-time). A
+// wallet's private key is the 32-byte mini-secret, which wallets show as the "secret seed". Each use expands it, in the
+// module's own memory only, and then overwrites all of that memory with its content from before the first use, so
+// nothing of a key remains. JavaScript bigints would remain, because they cannot be zeroed. The module can access only
+// its memory. Its only import that does anything is for random bytes.
 
 import { inflateSync } from 'node:zlib'
 import { bytes as deflated } from '@polkadot/wasm-crypto-wasm/cjs/bytes'
@@ -29,7 +27,7 @@ const absent = () => {
   throw new Error('schnorrkel called an import that it does not need')
 }
 
-/** The imports that wasm-bindgen needs for `self.crypto.getRandomValues`. The numbers that stand for objects have no meaning. */
+/** What wasm-bindgen needs for `self.crypto.getRandomValues`. The numbers stand for objects, and have no meaning. */
 const importsOf = (memory: () => WebAssembly.Memory) => ({
   wbg: {
     __wbindgen_is_undefined: () => 0,
@@ -76,7 +74,7 @@ const given = (schnorrkel: Schnorrkel, bytes: Uint8Array): number => {
   return at
 }
 
-/** Copies bytes within the module's memory, without a view: a view is detached when the memory grows. @returns their address. */
+/** Copies without a view, which would be detached when the memory grows. @returns their address. */
 const again = (schnorrkel: Schnorrkel, from: number, length: number): number => {
   const at = allocate(schnorrkel, length)
   bytesOf(schnorrkel).copyWithin(at, from, from + length)
@@ -132,10 +130,7 @@ const keyPairOf = (schnorrkel: Schnorrkel, miniSecret: Uint8Array): number => {
 export const publicKeyOfMiniSecret = (miniSecret: Uint8Array): Uint8Array =>
   withSchnorrkel((schnorrkel) => copiedFrom(schnorrkel, keyPairOf(schnorrkel, miniSecret) + EXPANDED_BYTES, KEY_BYTES))
 
-/**
- * Signs in Substrate's context ("substrate") with a random nonce, so that no two signatures are equal.
- * @param input.miniSecret 32 bytes. @returns 64 bytes: R, s with schnorrkel's marker in its highest bit.
- */
+/** Context "substrate", random nonce. @returns 64 bytes: R, s with schnorrkel's mark in its highest bit. */
 export const signWithMiniSecret = (input: {
   readonly message: Uint8Array
   readonly miniSecret: Uint8Array

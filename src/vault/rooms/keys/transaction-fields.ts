@@ -1,20 +1,18 @@
-// Reads an unsigned EVM transaction: type 0 with its chain id (EIP-155), type 1 (EIP-2930) or type 2 (EIP-1559). Anything else is
-// refused, also a transaction of type 0 without a chain id, which every chain would take, and fields that no node takes: numbers that
-// are too long or begin with a zero, a recipient of another length, the last nonce (EIP-2681).
+// Reads an unsigned EVM transaction: type 0 with its chain id (EIP-155), type 1 (EIP-2930) or type 2 (EIP-1559). It
+// refuses anything else, also type 0 without a chain id, which every chain would take, and fields that no node takes:
+// numbers that are too long or begin with a zero, a recipient of another length, the last nonce (EIP-2681).
 
 import { decodeRlp, type RlpItem } from './rlp.ts'
 
 const EMPTY: Uint8Array = new Uint8Array()
-const EIP2930_TYPE = 1
-const EIP1559_TYPE = 2
 /** RLP of a list begins with this byte, or with a higher one. */
 const LIST = 0xc0
-/** Nonce, gas price, gas, to, value, data, chain id, and two zeros. */
-const LEGACY_FIELDS = 9
-/** Chain id, nonce, gas price, gas, to, value, data, access list. */
-const EIP2930_FIELDS = 8
-/** Chain id, nonce, tip, cap, gas, to, value, data, access list. */
-const EIP1559_FIELDS = 9
+/** The fields of each type in their order. Two zeros follow in type 0, and the access list in the others. */
+const FIELDS = {
+  0: ['nonce', 'maxFeePerGas', 'gas', 'to', 'value', 'data', 'chainId'],
+  1: ['chainId', 'nonce', 'maxFeePerGas', 'gas', 'to', 'value', 'data'],
+  2: ['chainId', 'nonce', 'maxPriorityFeePerGas', 'maxFeePerGas', 'gas', 'to', 'value', 'data'],
+} as const
 const ADDRESS_BYTES = 20
 const SLOT_BYTES = 32
 /** The most bytes of each number. */
@@ -60,47 +58,37 @@ const accessListOf = (item: RlpItem | undefined): AccessList =>
     return { address: hexOf(address, ADDRESS_BYTES), slots: itemsOf(slots).map((slot) => hexOf(slot, SLOT_BYTES)) }
   })
 
-/** The texts of a list of this length; the access list, if there is one, is its last item. */
-const readItems = (bytes: Uint8Array, of: { readonly fields: number; readonly hasAccessList: boolean }) => {
-  const items = itemsOf(decodeRlp(bytes))
-  if (items.length !== of.fields) throw malformed()
-  const texts = (of.hasAccessList ? items.slice(0, -1) : items).map((item) => {
-    if (!isBytes(item)) throw malformed()
-    return item
-  })
-  return { texts, accessList: of.hasAccessList ? accessListOf(items.at(-1)) : [] }
-}
-
-const legacy = (unsigned: Uint8Array): TransactionFields => {
-  const { texts, accessList } = readItems(unsigned, { fields: LEGACY_FIELDS, hasAccessList: false })
-  const [nonce = EMPTY, price = EMPTY, gas = EMPTY, to = EMPTY, value = EMPTY, data = EMPTY, chainId = EMPTY] = texts
-  const isForOneChain = chainId.length > 0 && texts.slice(-2).every((zero) => zero.length === 0)
-  if (!isForOneChain) throw malformed()
-  return { type: 0, chainId, nonce, maxPriorityFeePerGas: price, maxFeePerGas: price, gas, to, value, data, accessList }
-}
-
-const eip2930 = (unsigned: Uint8Array): TransactionFields => {
-  const { texts, accessList } = readItems(unsigned.subarray(1), { fields: EIP2930_FIELDS, hasAccessList: true })
-  const [chainId = EMPTY, nonce = EMPTY, price = EMPTY, gas = EMPTY, to = EMPTY, value = EMPTY, data = EMPTY] = texts
-  return { type: 1, chainId, nonce, maxPriorityFeePerGas: price, maxFeePerGas: price, gas, to, value, data, accessList }
-}
-
-const eip1559 = (unsigned: Uint8Array): TransactionFields => {
-  const { texts, accessList } = readItems(unsigned.subarray(1), { fields: EIP1559_FIELDS, hasAccessList: true })
-  const [chainId = EMPTY, nonce = EMPTY, maxPriorityFeePerGas = EMPTY, maxFeePerGas = EMPTY, ...rest] = texts
-  const [gas = EMPTY, to = EMPTY, value = EMPTY, data = EMPTY] = rest
-  return { type: 2, chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data, accessList }
-}
-
 /** Whether an unsigned transaction is of type 0. Pure. */
 export const isLegacy = ([first = 0]: Uint8Array): boolean => first >= LIST
 
-const read = (unsigned: Uint8Array): TransactionFields => {
+const typeOf = (unsigned: Uint8Array): TransactionFields['type'] => {
   const [first = 0] = unsigned
-  if (first === EIP1559_TYPE) return eip1559(unsigned)
-  if (first === EIP2930_TYPE) return eip2930(unsigned)
-  if (isLegacy(unsigned)) return legacy(unsigned)
+  if (first === 1 || first === 2) return first
+  if (isLegacy(unsigned)) return 0
   throw malformed()
+}
+
+const read = (unsigned: Uint8Array): TransactionFields => {
+  const type = typeOf(unsigned)
+  const names: readonly string[] = FIELDS[type]
+  const items = itemsOf(decodeRlp(type === 0 ? unsigned : unsigned.subarray(1)))
+  if (items.length !== names.length + (type === 0 ? 2 : 1)) throw malformed()
+  const bytes = (type === 0 ? items : items.slice(0, -1)).map((item) => {
+    if (!isBytes(item)) throw malformed()
+    return item
+  })
+  const {
+    chainId = EMPTY,
+    nonce = EMPTY,
+    gas = EMPTY,
+    maxFeePerGas = EMPTY,
+    ...named
+  } = Object.fromEntries(names.map((name, at) => [name, bytes[at]]))
+  const { maxPriorityFeePerGas = maxFeePerGas, to = EMPTY, value = EMPTY, data = EMPTY } = named
+  const isForOneChain = chainId.length > 0 && bytes.slice(names.length).every((zero) => zero.length === 0)
+  if (type === 0 && !isForOneChain) throw malformed()
+  const accessList = type === 0 ? [] : accessListOf(items.at(-1))
+  return { type, chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data, accessList }
 }
 
 const isNumber = (bytes: Uint8Array, bytesMax: number): boolean => bytes.length <= bytesMax && bytes[0] !== 0

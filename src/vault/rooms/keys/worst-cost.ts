@@ -1,9 +1,10 @@
-// The most that signed payloads can take from their wallet, as far as custody can read them: the cost of an EVM transaction, of the
-// calls of a contract wallet that it causes, and what these take of the tokens that a policy limits. Of typed data it is
-// what it lets others take of these tokens. An extrinsic counts as nothing, because custody lacks the runtime's metadata to read it.
+// The most that signed payloads can take from their wallet, as far as the vault can read them: the cost of an EVM
+// transaction, of the calls of a contract wallet that it causes, and what these, or somebody with signed typed data,
+// take of the tokens that a policy limits. An extrinsic counts as nothing, because the vault lacks the runtime's
+// metadata to read it.
 //
-// A key has two wallets on an EVM network: its own address, and the Safe that obeys it. A policy is for one of them, so a payload
-// by which the other one would act is refused.
+// A key has two wallets on an EVM network: its own address, and the Safe that obeys it. A policy is for one of them, so
+// a payload by which the other one would act is refused.
 
 import type { PolicyTerms } from '../../../../db/queries/custody/policies.ts'
 import type { ChainFamily } from '../../../../db/words.ts'
@@ -14,13 +15,20 @@ import { type Tokens, tokensTaken } from '../../language/token-calls.ts'
 import { typedDataDigest } from '../../language/typed-data.ts'
 import { areOnTypedData, neverSigned, tokensGranted, typedDataMismatch } from '../../language/typed-data-rules.ts'
 import { bytesToSign } from './payloads.ts'
-import { callsExecuted, callsSigned, MULTI_SEND_CALL_ONLY, ownerOf, PROXY_FACTORY, safeOf } from './safe.ts'
+import {
+  callsExecuted,
+  callsSigned,
+  hexOf,
+  integerOf,
+  MULTI_SEND_CALL_ONLY,
+  ownerOf,
+  PROXY_FACTORY,
+  safeOf,
+} from './safe.ts'
 import { fieldsOfTransaction } from './transaction-fields.ts'
 
-/** The chain for which a wallet's key signs. */
 export type WalletChain = {
   readonly family: ChainFamily
-  /** For EVM networks. */
   readonly chainId?: number
   /** For Substrate networks: the prefix of their addresses. */
   readonly ss58Prefix?: number
@@ -29,11 +37,10 @@ export type WalletChain = {
 type PolicySigner = {
   readonly chain: WalletChain
   readonly publicKey: Uint8Array
-  /** Whether the policy's wallet is the key's contract wallet. */
   readonly isContractWallet: boolean
   /** Every call of these contracts must be countable. */
   readonly limitedTokens: readonly string[]
-  /** The policy's. Those on typed data are judged here, those on calls by whoever asks (call-rules.ts). */
+  /** The policy's. This file judges by those on typed data, its caller by those on calls (call-rules.ts). */
   readonly rules: PolicyTerms['argumentRules']
 }
 
@@ -50,13 +57,11 @@ type Read = Cost & {
   readonly calls: readonly Call[]
   /** Payloads with one transactionKey are versions of one transaction: the chain takes one of them. */
   readonly transactionKey: string
-  /** Whether it does something: a cancel does not, and the deployment of a contract wallet is part of what follows it. */
+  /** A cancel does nothing, and the deployment of a contract wallet is part of what follows it. */
   readonly isUse: boolean
 }
 
 const NOTHING: Cost = { value: 0n, fee: 0n, tokens: new Map() }
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-const integerOf = (bytes: Uint8Array): bigint => BigInt(`0x${hexOf(bytes) || '0'}`)
 
 const sumOf = (calls: readonly Call[]): bigint => calls.reduce((sum, { value }) => sum + value, 0n)
 
@@ -68,7 +73,7 @@ const takenBy = ({ limitedTokens }: CostContext, calls: readonly Call[]): Tokens
   return taken
 }
 
-/** What the policy's wallet does by a transaction of its key. Cancels do nothing, and what goes before or around an execution neither. */
+/** A cancel does nothing, as does what goes before or around an execution. */
 const callsOf = ({ isContractWallet, publicKey, safe }: CostContext, call: Call): readonly Call[] => {
   const { to, value, data } = call
   const isCall = data.length > 0
@@ -98,7 +103,6 @@ const readTransaction = (context: CostContext, unsigned: Uint8Array): Read => {
   }
 }
 
-/** The transaction of the key's contract wallet. */
 const readSafeTransaction = (context: CostContext, typedData: TypedData): Read => {
   const { chain, safe } = context
   const calls = callsSigned({ safe: safe(), chainId: chain.chainId ?? 0 }, typedData)
@@ -162,7 +166,6 @@ const read = (context: CostContext, payload: Payload): Read => {
 
 export const max = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** Merges the amounts of each token. */
 const merged = (one: Tokens, other: Tokens, merge: (one: bigint, other: bigint) => bigint): Tokens =>
   new Map([...one, ...[...other].map(([token, amount]) => [token, merge(one.get(token) ?? 0n, amount)] as const)])
 
@@ -172,11 +175,7 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
   tokens: merged(one.tokens, other.tokens, by),
 })
 
-/**
- * The cost of payloads that may all be sent, the calls of EVM transactions among them, and the transaction keys of those that do
- * something. Pure.
- * @throws Error for another chain than the wallet's, and for a payload that no policy allows.
- */
+/** `uses`: the transaction keys of those that do something. Pure. @throws Error if no policy allows one. */
 export const worstCostOf = (
   signer: PolicySigner,
   payloads: readonly Payload[],

@@ -1,10 +1,9 @@
 // A symmetric key in AWS KMS. Region, credentials and endpoint come from where AWS's own tools take them.
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Encrypt.html, …/API_Decrypt.html
 //
-// The identity is the encryption context. KMS logs it in the clear, and IAM policies can test it, so it is a map of names and
-// values. Nothing in it is secret. Empty fields are left out.
-//
-// A multi-Region key has one id in all regions, and each of its replicas decrypts. So the id alone names a key.
+// The identity is the encryption context, as a map of names and values. Nothing in it is secret: KMS logs it in the
+// clear, and IAM policies can test it. A multi-Region key has one id in all regions, and each of its replicas decrypts:
+// so the id alone names a key.
 
 import { EnvelopeError, type RowIdentity } from '../../../platform/sealing/envelope.ts'
 import { type KeyService, KeyServiceError, LIMITS, type Limits, rootKeyOf, type Trouble } from './key-service.ts'
@@ -36,7 +35,6 @@ const THROTTLED = new Set(['ThrottlingException', 'LimitExceededException', 'Too
 /** The SDK and KMS name these without a status, or with one that says less than the name. */
 const FAILING = new Set(['KMSInternalException', 'DependencyTimeoutException', 'KeyUnavailableException'])
 
-/** The fields of the SDK's errors. None of them is trusted. */
 type SdkError = {
   readonly name?: unknown
   readonly $metadata?: { readonly httpStatusCode?: unknown; readonly clockSkewCorrected?: unknown }
@@ -52,13 +50,13 @@ const troubleOf = (error: SdkError, name: string): Trouble => {
   return status >= 400 ? 'refused' : 'garbled'
 }
 
-/** What an error of the SDK means. Only its name is passed on, as the error may contain the request. */
-const meaningOf = (error: unknown): Error => {
-  const of: SdkError = typeof error === 'object' && error !== null ? error : {}
-  const name = typeof of.name === 'string' ? of.name : ''
-  if (name === 'InvalidCiphertextException') return new EnvelopeError('authentication failed')
-  if (name === 'IncorrectKeyException') return new EnvelopeError('unknown key')
-  return new KeyServiceError({ service: NAME, trouble: troubleOf(of, name), word: name })
+/** Throws what an error of the SDK means: with its name only, as the error may contain the request. */
+const fail = (error: unknown): never => {
+  const fields: SdkError = typeof error === 'object' && error !== null ? error : {}
+  const name = typeof fields.name === 'string' ? fields.name : ''
+  if (name === 'InvalidCiphertextException') throw new EnvelopeError('authentication failed')
+  if (name === 'IncorrectKeyException') throw new EnvelopeError('unknown key')
+  throw new KeyServiceError({ service: NAME, trouble: troubleOf(fields, name), word: name })
 }
 
 const garbled = () => new KeyServiceError({ service: NAME, trouble: 'garbled' })
@@ -80,29 +78,21 @@ const createService = async (of: Key): Promise<KeyService> => {
     mark: MARK,
     encrypt: async ({ key, identity, signal }) => {
       const command = new EncryptCommand({ KeyId: of.key, Plaintext: key, EncryptionContext: contextOf(identity) })
-      const answer = await client.send(command, { abortSignal: signal }).catch((error: unknown) => {
-        throw meaningOf(error)
-      })
+      const answer = await client.send(command, { abortSignal: signal }).catch(fail)
       if (!answer.CiphertextBlob?.length) throw garbled()
       return { ciphertext: answer.CiphertextBlob, keyVersion: UNTOLD_VERSION }
     },
     decrypt: async ({ ciphertext, identity, signal }) => {
       const EncryptionContext = contextOf(identity)
       const command = new DecryptCommand({ KeyId: of.key, CiphertextBlob: ciphertext, EncryptionContext })
-      const answer = await client.send(command, { abortSignal: signal }).catch((error: unknown) => {
-        throw meaningOf(error)
-      })
+      const answer = await client.send(command, { abortSignal: signal }).catch(fail)
       if (!answer.Plaintext?.length) throw garbled()
       return answer.Plaintext
     },
   }
 }
 
-/**
- * The root key in AWS KMS; the SDK is loaded here and nowhere else.
- * @param input.key a key's id or ARN.
- * @throws Error if the setting is wrong. Nothing is asked of KMS yet.
- */
+/** @param input.key a key's id or ARN. @throws Error if the setting is wrong. It asks nothing of KMS yet. */
 export const openAwsKmsKey = async (input: { readonly key: string; readonly limits?: Limits }): Promise<RootKey> => {
   const [, region, keyId] = KEY.exec(input.key) ?? []
   if (keyId === undefined) throw new Error('ROOT_KEY must be aws-kms: and the id or the ARN of a key, not an alias.')

@@ -1,4 +1,5 @@
-// What a vault does with the row that binds a database (deployment.ts): the first one writes it, and each opens the deployment's key.
+// What a vault does with the row that binds a database (deployment.ts): the first one writes it, and each opens the
+// deployment's key.
 
 import type { Db } from '../../../../db/client.ts'
 import {
@@ -19,8 +20,7 @@ import {
 } from '../../../platform/deployment.ts'
 import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
 import { firstFreezeList } from '../wallets/freezes.ts'
-import { type DeploymentKey, newDeploymentKey, openDeploymentKey } from './deployment-key.ts'
-import type { RootKey } from './root-key.ts'
+import { type DeploymentKey, newDeploymentKey, openDeploymentKey, type RootKey } from './root-key.ts'
 
 type OfVault = Deployment & {
   readonly rootKey: RootKey
@@ -28,7 +28,6 @@ type OfVault = Deployment & {
   readonly nextRootKey?: RootKey | null | undefined
 }
 
-/** Binds the networks that this database does not know yet. */
 const bindNetworks = async (input: Deployment): Promise<void> => {
   const bound = await readNetworks(input.db)
   requireSameChains(bound, input.networks)
@@ -38,7 +37,6 @@ const bindNetworks = async (input: Deployment): Promise<void> => {
   await requireNetworks(input)
 }
 
-/** The deployment's key, which only the right root key opens. */
 const openWithFitting = async (db: Db, held: readonly RootKey[]): Promise<DeploymentKey> => {
   const row = await readDeploymentKey(db)
   if (row === null) throw new Error('The table deployment_key has lost its row: put it back from a backup.')
@@ -56,10 +54,7 @@ const openWithFitting = async (db: Db, held: readonly RootKey[]): Promise<Deploy
   }
 }
 
-/**
- * Binds the database to this environment, these networks and this root key, or checks that it already is: a vault.
- * @returns the deployment's key.
- */
+/** Binds the database to environment, networks and root key, or checks that it already is bound to them. */
 export const bindDeployment = async (input: OfVault): Promise<DeploymentKey> => {
   const { db, environment, rootKey } = input
   const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)

@@ -57,13 +57,6 @@ const meaningOf = (error: unknown): KeyServiceError => {
   return word === undefined ? troubled('failing') : troubled('refused', word)
 }
 
-/** The same for a decryption: an argument that the service refuses is the ciphertext or its identity. */
-const meaningOfDecryption = (error: unknown): Error => {
-  const meaning = meaningOf(error)
-  const refused = fieldOf(error, 'code') === INVALID_ARGUMENT && meaning.trouble === 'refused'
-  return refused ? new EnvelopeError('authentication failed') : meaning
-}
-
 type Bytes = Uint8Array | string | null | undefined
 type Checksum = { readonly value?: unknown } | null | undefined
 
@@ -125,17 +118,16 @@ const createService = (client: Client, of: { readonly keyName: string; readonly 
     const ciphertextCrc32c = { value: crc32c(ciphertext) }
     const request = { name: of.keyName, ciphertext: asBuffer(ciphertext), ciphertextCrc32c, ...boundTo(identity) }
     const [answer] = await client.decrypt(request, once({ ...of, signal })).catch((error: unknown) => {
-      throw meaningOfDecryption(error)
+      const meaning = meaningOf(error)
+      // An argument that the service refuses is the ciphertext or its identity.
+      const isForged = fieldOf(error, 'code') === INVALID_ARGUMENT && meaning.trouble === 'refused'
+      throw isForged ? new EnvelopeError('authentication failed') : meaning
     })
     return intact(answer.plaintext, answer.plaintextCrc32c)
   },
 })
 
-/**
- * The root key in Google Cloud KMS; the SDK is loaded here and nowhere else.
- * @param input.keyName `projects/…/locations/…/keyRings/…/cryptoKeys/…`
- * @throws Error if the setting is wrong or there are no credentials. Nothing is asked of KMS yet.
- */
+/** @throws Error if the setting is wrong or there are no credentials. It asks nothing of KMS yet. */
 export const openGcpKmsKey = async (input: Input): Promise<RootKey> => {
   const { keyName, limits = LIMITS } = input
   if (!KEY_NAME.test(keyName)) {

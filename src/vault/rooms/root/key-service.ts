@@ -1,15 +1,14 @@
-// A root key in a service (AWS KMS, Google Cloud KMS, HashiCorp Vault). This process never sees it, and asks the service to
-// wrap or unwrap each project key and the deployment's key. The layout of the result is frozen, like that of envelopes:
+// A root key in a service (AWS KMS, Google Cloud KMS, HashiCorp Vault). The service wraps and unwraps each project key
+// and the deployment's key; this process never sees the root key. The layout of the result is frozen, like that of
+// envelopes:
 //
 //   version(1) = 1 | service(1) | key version(4, big-endian) | ciphertext(n) | tag(32)
 //
-// service      which service. An envelope names its algorithm in this byte, so neither can be taken for the other.
-// key version  of the service's key, or 0 if the service does not tell it. After the service has rotated its key, this says
-//              which rows still need an old version.
-// ciphertext   the service's own, which it binds to the identity of the row.
-// tag          HMAC-SHA-256 over everything before it and the identity, with a key derived from the wrapped key itself.
-//              A key that comes back is used only if it was wrapped for this row, also if the service does not check
-//              all that is stored here (an old Vault ignores the context).
+// service      An envelope names its algorithm in this byte, so neither can be taken for the other. key version  of the
+// service's key, or 0 if the service does not tell it: shows which rows still need an old version. ciphertext   the
+// service's own, which it binds to the identity of the row. tag          HMAC-SHA-256 over everything before it and the
+// identity, with a key derived from the wrapped key itself: so a
+//              key is used only for its row, also if the service does not check that (an old Vault)
 
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -38,7 +37,6 @@ type ServiceCall = { readonly identity: RowIdentity; readonly signal: AbortSigna
 type Encrypted = { readonly ciphertext: Uint8Array; readonly keyVersion: number }
 
 export type KeyService = {
-  /** Its name, for errors. */
   readonly name: string
   /** Names the service and the key, and is the same for all versions of the key. */
   readonly id: string
@@ -108,25 +106,15 @@ const ask = async <Answer>(input: LimitedService, work: Work<Answer>): Promise<A
   }
 }
 
-const headerOf = (of: { readonly service: KeyService; readonly keyVersion: number }): Uint8Array => {
-  const header = Buffer.from([VERSION, of.service.mark, 0, 0, 0, 0])
-  header.writeUInt32BE(of.keyVersion, 2)
-  return header
-}
+type Tagged = { readonly key: Uint8Array; readonly body: Uint8Array; readonly identity: RowIdentity }
 
-const tagOf = (of: {
-  readonly key: Uint8Array
-  readonly body: Uint8Array
-  readonly identity: RowIdentity
-}): Uint8Array => {
+const tagOf = (tagged: Tagged): Uint8Array => {
   using keys = new HeldKeys()
-  const key = keys.hold(deriveKey(of.key, ['wrapped key']))
-  return hmac({ key, message: encodeFields([of.body, bindingOf(of.identity)]) })
+  const key = keys.hold(deriveKey(tagged.key, ['wrapped key']))
+  return hmac({ key, message: encodeFields([tagged.body, bindingOf(tagged.identity)]) })
 }
 
-type Wrapped = { readonly body: Uint8Array; readonly tag: Uint8Array; readonly keyVersion: number }
-
-const parse = (service: KeyService, wrapped: Uint8Array): Wrapped => {
+const parse = (service: KeyService, wrapped: Uint8Array) => {
   const tagOffset = wrapped.length - TAG_BYTES
   if (tagOffset <= HEADER_BYTES) throw new EnvelopeError('truncated')
   if (wrapped[0] !== VERSION) throw new EnvelopeError('unknown version')
@@ -135,14 +123,15 @@ const parse = (service: KeyService, wrapped: Uint8Array): Wrapped => {
   return { body: wrapped.subarray(0, tagOffset), tag: wrapped.subarray(tagOffset), keyVersion }
 }
 
-/** The root key that a service keeps. */
 export const rootKeyOf = (service: KeyService, limits: Limits): RootKey => {
   const asked = { service, limits }
   return {
     id: service.id,
     wrap: async ({ key, identity }) => {
       const made = await ask(asked, (signal) => service.encrypt({ key, identity, signal }))
-      const body = Buffer.concat([headerOf({ service, keyVersion: made.keyVersion }), made.ciphertext])
+      const header = Buffer.from([VERSION, service.mark, 0, 0, 0, 0])
+      header.writeUInt32BE(made.keyVersion, 2)
+      const body = Buffer.concat([header, made.ciphertext])
       return Buffer.concat([body, tagOf({ key, body, identity })])
     },
     unwrap: async ({ wrapped, identity }) => {

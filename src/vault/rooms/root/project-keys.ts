@@ -1,10 +1,9 @@
-// Each project has a random key, wrapped with the root key. It seals the outer layer of developer keys, user keys and locks.
-// A rotation (rotate-project.ts) adds a version and re-seals outer layers without any credential; the key id in each envelope
-// says which version opens it.
+// Each project has a random key, wrapped with the root key. It seals the outer layer of developer keys, user keys and
+// locks. A rotation (rotate-project.ts) adds a version; the key id in each envelope says which version opens it.
 //
-// Unwrapped keys are cached, so that a signature does not wait for a key management service. They are the only keys below the
-// root that outlive a request, and they open nothing without a credential. A key that leaves the cache is not zeroed: a
-// request may still use it, and sealing with zeros would be far worse.
+// Unwrapped keys are cached, so that a signature does not wait for a key service. Only these keys below the root
+// outlive a request, and they open nothing without a credential. A key that leaves the cache is not zeroed: a request
+// may still use it, and would seal with zeros.
 
 import type { Db, Tx } from '../../../../db/client.ts'
 import { holdProjectKey, readProjectKey } from '../../../../db/queries/custody/project-keys.ts'
@@ -32,24 +31,18 @@ const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: Roo
   return rootKeys.unwrap({ ...row, identity: identityOf.projectKey({ projectId, version }) })
 }
 
-type Authenticated = { readonly projectId: string; readonly mac: Uint8Array }
-
-/** @returns null if the MAC names no version that exists: somebody made it up. */
-const ofItsVersion = async (
-  { projectId, mac }: Authenticated,
-  rowMacs: (of: Version) => Promise<RowMacs>,
-): Promise<RowMacs | null> => {
-  const version = macKeyIdOf(mac)
-  if (version === null) return null
+/** @returns null for an envelope that does not open, or a key that does not exist. */
+export const nullIfForged = async <Result>(result: Promise<Result>): Promise<Result | null> => {
   try {
-    return await rowMacs({ projectId, version })
+    return await result
   } catch (error) {
     if (error instanceof EnvelopeError) return null
     throw error
   }
 }
 
-/** The outer layers under the keys of projects. */
+type Authenticated = { readonly projectId: string; readonly mac: Uint8Array }
+
 const outerLayers = (keyOf: (of: Version) => Promise<Uint8Array>) => {
   const openOuter = async ({ identity, sealed }: Sealed): Promise<Uint8Array> => {
     const version = keyIdOf(sealed)
@@ -57,12 +50,8 @@ const outerLayers = (keyOf: (of: Version) => Promise<Uint8Array>) => {
     return open({ key, keyId: version, identity, sealed })
   }
   return {
-    /** Seals an inner layer under this version of the project's key. */
-    sealOuter: async ({
-      version,
-      identity,
-      inner,
-    }: Layer & { readonly version: number; readonly inner: Uint8Array }) => {
+    sealOuter: async (layer: Layer & { readonly version: number; readonly inner: Uint8Array }) => {
+      const { version, identity, inner } = layer
       const key = await keyOf({ projectId: identity.projectId, version })
       return seal({ key, keyId: version, identity, plaintext: inner })
     },
@@ -70,14 +59,9 @@ const outerLayers = (keyOf: (of: Version) => Promise<Uint8Array>) => {
     openOuter,
     /** Whether an outer layer is as it was sealed. It needs no credential, as the inner layer stays closed. */
     isOuterAsSealed: async (layer: Sealed): Promise<boolean> => {
-      try {
-        const inner = await openOuter(layer)
-        inner.fill(0)
-        return true
-      } catch (error) {
-        if (error instanceof EnvelopeError) return false
-        throw error
-      }
+      const inner = await nullIfForged(openOuter(layer))
+      inner?.fill(0)
+      return inner !== null
     },
   }
 }
@@ -101,28 +85,24 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
   const rowMacs = async (of: Version): Promise<RowMacs> =>
     openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
 
+  /** For the version that made `mac`; null if there is none. It needs no database. The caller disposes of it. */
+  const rowMacsOf = async ({ projectId, mac }: Authenticated): Promise<RowMacs | null> => {
+    const version = macKeyIdOf(mac)
+    return version === null ? null : nullIfForged(rowMacs({ projectId, version }))
+  }
+
   return {
     ...outerLayers(keyOf),
-    /** The MAC of a row under this version of its project's key. */
     macOf: async ({ version, row }: { readonly version: number; readonly row: BoundRow }) => {
       using macs = await rowMacs({ projectId: row.identity.projectId, version })
       return macs.of(row)
     },
-    /**
-     * What makes and checks MACs under the version of the project's key that made `mac`, from then on without database and
-     * root key. The caller disposes of it.
-     * @returns null if there is no such version.
-     */
-    rowMacsOf: (of: Authenticated): Promise<RowMacs | null> => ofItsVersion(of, rowMacs),
-    /** Whether a row is as it was when its MAC was made. */
+    rowMacsOf,
     isAsWritten: async ({ row, mac }: { readonly row: BoundRow; readonly mac: Uint8Array }): Promise<boolean> => {
-      using macs = await ofItsVersion({ projectId: row.identity.projectId, mac }, rowMacs)
+      using macs = await rowMacsOf({ projectId: row.identity.projectId, mac })
       return macs?.holds({ row, mac }) ?? false
     },
-    /**
-     * Call it in the transaction that writes what `sealOuter` returned. Until that transaction ends, this version stays the
-     * newest, so that a rotation finds the row. @throws KeyRotated if there is a newer version.
-     */
+    /** In the transaction that writes what `sealOuter` made: until its end no rotation begins. @throws KeyRotated */
     keepNewest: async (tx: Tx, of: Version) => {
       if (!(await holdProjectKey(tx, of))) throw new KeyRotated("project's key")
     },

@@ -2,11 +2,9 @@
 // https://developer.hashicorp.com/vault/api-docs/secret/transit#encrypt-data
 //
 // The identity is the associated data, and the context as well: a key that was made with `derived` takes its key for
-// each value from the context, any other ignores it. Vault before 1.13 ignores associated data without an error; there only
-// the tag of key-service.ts protects the identity.
-//
-// The ciphertext is Vault's `vault:v<version>:<base64>`. The version goes to the header. The rest is kept as bytes, as the
-// same bytes can have several base64 texts.
+// each value from the context, any other ignores it. Vault before 1.13 ignores associated data without an error; there
+// only the tag of key-service.ts protects the identity. The ciphertext is Vault's `vault:v<version>:<base64>`; it is
+// kept as bytes, as the same bytes can have several base64 texts.
 
 import { readFileSync, statSync } from 'node:fs'
 import { EnvelopeError, type RowIdentity } from '../../../platform/sealing/envelope.ts'
@@ -68,13 +66,12 @@ const REFUSALS = [
 ]
 
 /** Some versions answer 500 to a wrong context: https://github.com/hashicorp/vault/issues/10842 */
-const meaningOf = (of: { readonly status: number; readonly said: readonly string[] }): Error => {
-  const { status, said } = of
-  if (said.includes('invalid ciphertext: version is too new')) return new EnvelopeError('unknown key')
-  if (said.some((each) => UNDECRYPTABLE.test(each))) return new EnvelopeError('authentication failed')
+const meaningOf = (status: number, messages: readonly string[]): Error => {
+  if (messages.includes('invalid ciphertext: version is too new')) return new EnvelopeError('unknown key')
+  if (messages.some((each) => UNDECRYPTABLE.test(each))) return new EnvelopeError('authentication failed')
   if (status === 403) return troubled('refused', 'permission denied')
   if (status === 429) return troubled('throttled')
-  const word = REFUSALS.find((refusal) => said.some((each) => each.includes(refusal)))
+  const word = REFUSALS.find((refusal) => messages.some((each) => each.includes(refusal)))
   if (word !== undefined) return troubled('refused', word)
   // 412: a standby that has not caught up yet.
   const mayPass = status >= 500 || status === 412
@@ -143,7 +140,7 @@ const createCall =
         throw troubled('failing')
       })
     const answer = parseJson(text)
-    if (status !== 200) throw meaningOf({ status, said: errorsOf(answer) })
+    if (status !== 200) throw meaningOf(status, errorsOf(answer))
     return dataOf(answer)
   }
 
@@ -158,13 +155,6 @@ const parseJson = (text: string): unknown => {
 const boundTo = (identity: RowIdentity) => {
   const binding = base64Of(bindingOf(identity))
   return { associated_data: binding, context: binding }
-}
-
-const namespaceOf = ({ namespace }: VaultAccess): string | null => {
-  if (namespace === null) return null
-  const [, path] = NAMESPACE.exec(namespace) ?? []
-  if (path === undefined) throw new Error('VAULT_NAMESPACE must be the path of a namespace.')
-  return path
 }
 
 const createService = (place: Place, access: VaultAccess): KeyService => {
@@ -187,11 +177,7 @@ const createService = (place: Place, access: VaultAccess): KeyService => {
   }
 }
 
-/**
- * The root key in Vault's transit engine.
- * @param input.place `https://host:port/mount/key`
- * @throws Error if a setting is wrong or there is no token. Nothing is asked of Vault yet.
- */
+/** `place`: `https://host:port/mount/key`. It asks nothing yet. @throws Error if a setting or the token is wrong. */
 export const openVaultTransitKey = async (input: {
   readonly place: string
   readonly access: VaultAccess | null
@@ -199,7 +185,10 @@ export const openVaultTransitKey = async (input: {
 }): Promise<RootKey> => {
   const place = placeOf(input.place)
   if (input.access === null) throw new Error('ROOT_KEY is a key of Vault: VAULT_TOKEN_FILE or VAULT_TOKEN must be set.')
-  const access = { token: input.access.token, namespace: namespaceOf(input.access) }
+  const { token, namespace: given } = input.access
+  const namespace = given === null ? null : (NAMESPACE.exec(given)?.[1] ?? null)
+  if (given !== null && namespace === null) throw new Error('VAULT_NAMESPACE must be the path of a namespace.')
+  const access = { token, namespace }
   readToken(access)
   return rootKeyOf(createService(place, access), input.limits ?? LIMITS)
 }

@@ -1,17 +1,17 @@
-// Rotating a project's key: a new version is made, and the outer layers of the project are re-sealed with it. No credential is
-// needed, as the inner layers stay sealed. The API goes on meanwhile, as each envelope names the version that opens it.
+// Rotates a project's key: makes a new version, and re-seals the outer layers of the project with it. This needs no
+// credential, as the inner layers stay sealed. The API goes on meanwhile, as each envelope names the version that opens
+// it.
 //
-//   1. a new random key is wrapped with the root key and written as the newest version, with the audit row. This waits for
-//      transactions that are writing rows with the version before (ProjectKeys.keepNewest). Later ones begin again with the
-//      new version, so from here on no row is added with an older one;
-//   2. rows with older versions are re-sealed in batches. Only the sealed bytes of a row are replaced, and only if they are
+//   1. wrap a new random key with the root key, and write it as the newest version, with the audit row. This waits for
+//      transactions that are writing rows with the version before (ProjectKeys.keepNewest). Later ones begin again with
+//      the new version;
+//   2. re-seal rows with older versions in batches. This replaces only the sealed bytes of a row, and only if they are
 //      still those that were read, so a simultaneous change of a credential wins;
-//   3. step 2 is repeated until no such row is left.
+//   3. repeat step 2 until no such row is left.
 //
-// After a kill at any point all rows open, with one version or another. Run it again with `resume`.
-//
-// Older versions stay in the database. A thief's old copy has them anyway, and deleting them would destroy a wallet if a row
-// had been missed.
+// After a kill at any point all rows open, with one version or another. Run it again with `resume`. Older versions stay
+// in the database: a thief's old copy has them anyway, and deleting them would destroy a wallet if a row had been
+// missed.
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -30,10 +30,11 @@ import {
 } from '../../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject, unreachable } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
-import { EnvelopeError, type RowIdentity } from '../../../platform/sealing/envelope.ts'
+import type { RowIdentity } from '../../../platform/sealing/envelope.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
+import { nullIfForged } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { boundTerms } from '../wallets/policy-terms.ts'
 import type { OnProgress } from './rotate-root.ts'
@@ -47,7 +48,7 @@ export type ProjectRotation = {
   /** The version under which all rows are sealed now. */
   readonly version: number
   readonly resealed: number
-  /** Rows that do not open with the version that they name, and were left unchanged: how many, and the first of them. */
+  /** Rows that do not open with the version that they name, and stay as they are: how many, and the first. */
   readonly broken: { readonly rows: number; readonly first: readonly string[] }
 }
 
@@ -94,44 +95,37 @@ const newestVersion = async (ctx: CustodyCtx, input: ProjectRotationInput): Prom
 
 type Page = { readonly kind: OuterLayerKind; readonly projectId: string; readonly layers: readonly OuterLayer[] }
 
-/** The identities of a page of rows, by their ids. */
+/** What the query reads for each row of its kind. */
+const requireBound = <Bound>(bound: Bound | null): Bound => {
+  if (bound === null) throw new Error('a row was read without what its envelope binds')
+  return bound
+}
+
 const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Page) => {
   const ofEach = (identify: (layer: OuterLayer) => RowIdentity) =>
     new Map(layers.map((layer) => [layer.id, identify(layer)]))
   switch (kind) {
     case 'developer_key':
+      return ofEach(({ version }) => identityOf.developerKey({ projectId, version: requireBound(version) }))
     case 'user_key':
-      return ofEach(({ id: ownerId, version }) => {
-        if (version === null) throw new Error("a credential's key was read without what its envelope binds")
-        const of = { projectId, version }
-        return kind === 'user_key' ? identityOf.userKey({ ...of, ownerId }) : identityOf.developerKey(of)
-      })
+      return ofEach(({ id: ownerId, version }) =>
+        identityOf.userKey({ projectId, ownerId, version: requireBound(version) }),
+      )
     case 'user_key_lock':
-      return ofEach(({ userKeyLock }) => {
-        if (userKeyLock === null) throw new Error('a lock of a user key was read without what its envelope binds')
-        return identityOf.userKeyLock({ projectId, ...userKeyLock })
-      })
+      return ofEach(({ userKeyLock }) => identityOf.userKeyLock({ projectId, ...requireBound(userKeyLock) }))
     case 'keyring':
-      return ofEach(({ id: keyringId, keyring }) => {
-        if (keyring === null) throw new Error('a keyring was read without what its envelope binds')
-        return identityOf.seedLock({ projectId, keyringId, ...keyring })
-      })
+      return ofEach(({ id: keyringId, keyring }) =>
+        identityOf.seedLock({ projectId, keyringId, ...requireBound(keyring) }),
+      )
     case 'owner_lock':
-      return ofEach(({ id: lockId, ownerLock }) => {
-        if (ownerLock === null) throw new Error('an owner lock was read without what its envelope binds')
-        return identityOf.outerOwnerLock({ projectId, lockId, ...ownerLock })
-      })
+      return ofEach(({ id: lockId, ownerLock }) =>
+        identityOf.outerOwnerLock({ projectId, lockId, ...requireBound(ownerLock) }),
+      )
     case 'policy_lock': {
-      const locks = await policiesOfLocks(
-        db,
-        layers.map(({ id }) => id),
-      )
-      return new Map(
-        locks.map(({ terms, ...lock }) => [
-          lock.lockId,
-          identityOf.policyLock({ projectId, ...lock, terms: boundTerms(terms) }),
-        ]),
-      )
+      const ids = layers.map(({ id }) => id)
+      const identityOfLock = ({ terms, ...lock }: Awaited<ReturnType<typeof policiesOfLocks>>[number]) =>
+        identityOf.policyLock({ projectId, ...lock, terms: boundTerms(terms) })
+      return new Map((await policiesOfLocks(db, ids)).map((lock) => [lock.lockId, identityOfLock(lock)]))
     }
     default:
       return unreachable(kind)
@@ -146,13 +140,12 @@ const reseal = async (
   input: { readonly identity: RowIdentity; readonly layer: OuterLayer; readonly version: number },
 ): Promise<Resealed | null> => {
   const { identity, layer, version } = input
-  try {
-    const inner = await projectKeys.openOuter({ identity, sealed: layer.sealed })
-    return { id: layer.id, before: layer.sealed, after: await projectKeys.sealOuter({ version, identity, inner }) }
-  } catch (error) {
-    if (error instanceof EnvelopeError) return null
-    throw error
-  }
+  const { id, sealed: before } = layer
+  const resealing = projectKeys
+    .openOuter({ identity, sealed: before })
+    .then((inner) => projectKeys.sealOuter({ version, identity, inner }))
+  const after = await nullIfForged(resealing)
+  return after && { id, before, after }
 }
 
 type Pass = {
@@ -162,7 +155,6 @@ type Pass = {
   readonly onReplaced: (rows: number) => void
 }
 
-/** Re-seals the rows of a kind, once. @returns how many rows opened. */
 const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): Promise<number> => {
   const { projectId, version } = pass
   let found = 0
@@ -186,7 +178,6 @@ const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): P
   }
 }
 
-/** Makes a new version of a project's key and re-seals the project under it, as `Vault.rotateProjectKey` says. */
 export const rotateProjectKey = async (
   ctx: CustodyCtx,
   input: ProjectRotationInput,

@@ -1,15 +1,14 @@
-// Changing the root key: every project key and the deployment's key are wrapped again, and from then on the database belongs to the new root key.
+// Changes the root key: wraps every project key and the deployment's key again. Project keys, and so wallets, locks and
+// credentials, stay the same.
 //
-//   1. every project key is unwrapped with the present root key, wrapped with the next one, and unwrapped again as a check.
-//      Nothing is written yet, as no transaction may wait for a key service;
-//   2. one transaction locks the row that says which root key the database belongs to, replaces all wrapped keys and that
-//      row, and writes the audit row. If a project was made meanwhile, step 1 is done for its key first.
+//   1. unwrap every project key with the present root key, wrap it with the next one, and unwrap it again as a check.
+//      Write nothing yet, as no transaction may wait for a key service;
+//   2. in one transaction lock the row that says which root key the database belongs to, replace all wrapped keys and
+//      that row, and write the audit row. If a project was made meanwhile, do step 1 for its key first.
 //
-// So a kill before the commit changes nothing, and after it everything is changed. Either way it can be run again.
-//
-// An API process with both root keys goes on as before. One with only the old key goes on with the project keys in its cache
-// (for ten minutes, project-keys.ts), answers 503 for others, and does not start again. Project keys, and so wallets, locks
-// and credentials, stay the same.
+// So a kill before the commit changes nothing, and after it everything is changed. Either way it can be run again. A
+// vault with both root keys goes on as before. One with only the old key goes on with the project keys in its cache
+// (for ten minutes, project-keys.ts), answers 503 for all other projects, and does not start again.
 
 import { timingSafeEqual } from 'node:crypto'
 import {
@@ -28,8 +27,7 @@ import {
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { DEPLOYMENT_KEY } from '../root/deployment-key.ts'
-import type { RootKey } from '../root/root-key.ts'
+import { DEPLOYMENT_KEY, type RootKey } from '../root/root-key.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const KEYS_A_PAGE = 100
@@ -42,16 +40,8 @@ type Progress = { readonly done: number; readonly total: number }
 
 export type OnProgress = (progress: Progress) => void
 
-type RootRotation = {
-  readonly rootKeyId: string
-  readonly rewrapped: number
-  /** Nothing was done, because the database belonged to this root key already. */
-  readonly already: boolean
-}
-
 type Keys = { readonly from: RootKey; readonly to: RootKey }
 
-/** @returns the same key, wrapped by the next root key. */
 const rewrap = async (keys: Keys, { wrapped, identity }: Parameters<RootKey['unwrap']>[0]): Promise<Uint8Array> => {
   using held = new HeldKeys()
   const key = held.hold(await keys.from.unwrap({ wrapped, identity }))
@@ -79,7 +69,6 @@ type Rotating = CustodyCtx & {
   readonly onProgress: OnProgress
 }
 
-/** Wraps the project keys that are not in `ready` yet. */
 const prepare = async (rotating: Rotating): Promise<void> => {
   const { db, keys, ready } = rotating
   const total = await countProjectKeysToRewrap(db, { rootKeyId: keys.to.id })
@@ -106,8 +95,8 @@ const commit = async (rotating: Rotating, input: { readonly actor: string }): Pr
   const { db, keys, ready, audit } = rotating
   const { id: rootKeyId } = keys.to
   const before = await readDeploymentKey(db)
-  const isOurs = before?.rootKeyId === keys.from.id
-  const wrapped = isOurs ? await rewrap(keys, { ...before, identity: DEPLOYMENT_KEY }) : null
+  const isPresent = before?.rootKeyId === keys.from.id
+  const wrapped = isPresent ? await rewrap(keys, { ...before, identity: DEPLOYMENT_KEY }) : null
   const made = [...ready.values()]
   return db.transaction(async (tx) => {
     const present = await lockRootKeyId(tx, 'update')
@@ -132,12 +121,12 @@ const commit = async (rotating: Rotating, input: { readonly actor: string }): Pr
   })
 }
 
-/** Makes the next root key the present one, as `Vault.rotateRootKey` says. */
+/** @returns `already`: nothing was done, because the database belonged to this root key already. */
 export const rotateRootKey = async (
   ctx: CustodyCtx,
   input: { readonly actor: string },
   onProgress: OnProgress = () => {},
-): Promise<RootRotation> => {
+): Promise<{ readonly rootKeyId: string; readonly rewrapped: number; readonly already: boolean }> => {
   const { rootKey: from, nextRootKey: to } = ctx.rootKeys
   if (!to) throw new AppError('invalid_input', 'The vault has no next root key: restart it with ROOT_KEY_NEXT.')
   if (to.id === from.id) throw new AppError('invalid_input', `The root key is ${to.id} already: give another one.`)

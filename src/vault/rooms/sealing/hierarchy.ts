@@ -1,28 +1,28 @@
 // The hierarchy of keys, from a credential to one wallet's private key. These functions are pure: bytes in, bytes out.
 //
-//   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project). From it comes a
-//                    key pair: the public key stands before the sealed developer key
-//   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner), and in a user
-//                    key lock for each further secret, under HKDF(secret, "user key lock" ‖ project ‖ owner ‖ kind ‖ passkey)
+//   developer key  (random, one a project)  sealed under HMAC(developer secret, "developer key" ‖ project). From it
+//                    comes a key pair: the public key stands before the sealed developer key
+//   user key       (random, one an owner)   sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner), and
+//                    in a user key lock for each further secret, under
+//                    HKDF(secret, "user key lock" ‖ project ‖ owner ‖ kind ‖ passkey)
 //   control key    (random, one for each     sealed in an owner lock, under
 //                  keyring and control mode)   HKDF(developer key | user key, "owner lock" ‖ lock)
 //     ├ wallet key = HKDF(control key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
-//     └ family keys  the seed's private keys, one for each family, sealed under HKDF(control key, "family keys" ‖ lock):
-//                    from them come further wallets of the mode
+//     └ family keys  the seed's private keys, one for each family, from which further wallets of the mode come, sealed
+//                    under HKDF(control key, "family keys" ‖ lock)
 //   seed           the keyring's entropy, phrase or imported key, sealed in the seed lock, under
 //                    HKDF(keys of all modes that control the keyring, "seed lock" ‖ keyring ‖ modes).
 //                    So if control is shared, the seed needs developer key ‖ user key
 //
-// A policy lock lets the developer open one wallet's key without the owner lock: it holds the wallet key, sealed by HPKE to the
-// public key of HKDF(developer key, "policies" ‖ project). So a user makes one without the developer's secret. A wallet key
-// does not reveal the control key, so a policy lock opens no other wallet and no family key. The terms of the policy are bound
-// into both layers: edited ones open nothing.
+// A policy lock lets the developer open one wallet's key without the owner lock: it holds the wallet key, sealed by
+// HPKE to the public key of HKDF(developer key, "policies" ‖ project). So a user makes one without the developer's
+// secret. A wallet key does not reveal the control key, so a policy lock opens no other wallet and no family key. The
+// terms of the policy are bound into both layers: edited ones open nothing.
 //
-// That the developer key or the user key opens is the check of the credential; no hash of a credential is stored. Developer
-// keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these functions seal and open
-// the inner layer. So even database and root key together open nothing without the credential.
-//
-// Who receives a key zeroes it.
+// That the developer key or the user key opens is the check of the credential; no hash of a credential is stored.
+// Developer keys, user keys and all locks get an outer layer under the project's key (project-keys.ts), so even
+// database and root key together open nothing without the credential. These functions seal and open the inner layer.
+// The receiver of a key zeroes it.
 
 import {
   CONTROL_MODES,
@@ -62,10 +62,7 @@ type SeedLock = Keyring & {
   readonly controlModes: readonly ControlMode[]
 }
 type Wallet = Keyring & { readonly walletId: string }
-/**
- * What decides for what the key signs, who may use it and whether it is frozen. A key has two wallets on an EVM network, and their type
- * tells them apart.
- */
+/** What decides for what the key signs, who may use it and whether it is frozen. A key's two wallets differ in type. */
 type WalletKey = Wallet & {
   readonly network: Network
   readonly controlMode: ControlMode
@@ -76,110 +73,55 @@ type PolicyLock = Wallet & { readonly lockId: string; readonly terms: BoundField
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Call it for new rows: the database returns UUIDs in lower case, so a row sealed with an upper-case id would never open. */
+/** For new rows: the database returns UUIDs in lower case, so a row sealed with an upper-case id would never open. */
 export const requireCanonicalIds = (ids: readonly string[]): void => {
   if (!ids.every((id) => CANONICAL_UUID.test(id))) throw new Error('an id to seal under is not a UUID in lower case')
 }
 
-const NOWHERE = { keyringId: '', walletId: '' }
-
 /** The opened keys of the credentials that were given, by control mode. */
 export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
 
-/** The order of modes in identities that name several. */
 const inOrder = (modes: readonly ControlMode[]) => CONTROL_MODES.filter((mode) => modes.includes(mode))
 
-const ofOwnerLock = (
-  purpose: string,
-  { projectId, keyringId, lockId: rowId, controlMode }: OwnerLock,
-): RowIdentity => ({
-  ...NOWHERE,
-  purpose,
-  projectId,
-  keyringId,
-  rowId,
-  bound: { control_mode: controlMode },
-})
+type Place = Project & Partial<Omit<RowIdentity, 'projectId' | 'purpose'>> & { readonly rowId: string }
+
+const identity = (purpose: string, place: Place): RowIdentity => ({ keyringId: '', walletId: '', purpose, ...place })
+
+const ofOwnerLock = (purpose: string, { projectId, keyringId, lockId: rowId, controlMode }: OwnerLock): RowIdentity =>
+  identity(purpose, { projectId, keyringId, rowId, bound: { control_mode: controlMode } })
 
 /** The identities under which rows are sealed. They are part of the frozen format. */
 export const identityOf = {
-  projectKey: ({ projectId, version }: Project & Version): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'project key',
-    projectId,
-    rowId: String(version),
-  }),
-  developerKey: ({ projectId, version }: DeveloperKey): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'developer key',
-    projectId,
-    rowId: projectId,
-    bound: { version },
-  }),
-  userKey: ({ projectId, ownerId: rowId, version }: UserKey): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'user key',
-    projectId,
-    rowId,
-    bound: { version },
-  }),
-  userKeyLock: ({ projectId, ownerId: rowId, kind, passkeyId, version }: UserKeyLock): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'user key lock',
-    projectId,
-    rowId,
-    bound: { kind, passkey_id: passkeyId, version },
-  }),
-  pinGuesses: ({ projectId, ownerId: rowId }: Owner): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'pin guesses',
-    projectId,
-    rowId,
-  }),
-  seedLock: ({ projectId, keyringId, kind, controlModes }: SeedLock): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'seed lock',
-    projectId,
-    keyringId,
-    rowId: keyringId,
-    bound: { kind, control_modes: inOrder(controlModes).join(' ') },
-  }),
-  ownerLock: (of: OwnerLock): RowIdentity => ofOwnerLock('owner lock', of),
+  projectKey: ({ projectId, version }: Project & Version) =>
+    identity('project key', { projectId, rowId: String(version) }),
+  developerKey: ({ projectId, version }: DeveloperKey) =>
+    identity('developer key', { projectId, rowId: projectId, bound: { version } }),
+  userKey: ({ projectId, ownerId: rowId, version }: UserKey) =>
+    identity('user key', { projectId, rowId, bound: { version } }),
+  userKeyLock: ({ projectId, ownerId: rowId, kind, passkeyId, version }: UserKeyLock) =>
+    identity('user key lock', { projectId, rowId, bound: { kind, passkey_id: passkeyId, version } }),
+  pinGuesses: ({ projectId, ownerId: rowId }: Owner) => identity('pin guesses', { projectId, rowId }),
+  seedLock: ({ projectId, keyringId, kind, controlModes }: SeedLock) => {
+    const bound = { kind, control_modes: inOrder(controlModes).join(' ') }
+    return identity('seed lock', { projectId, keyringId, rowId: keyringId, bound })
+  },
+  ownerLock: (of: OwnerLock) => ofOwnerLock('owner lock', of),
   /** The identity of the outer layer. It equals the inner one if the lock was never put under policies. */
   outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): RowIdentity => {
-    const identity = ofOwnerLock('owner lock', of)
-    if (!policiesOnly && version === 1) return identity
-    return { ...identity, bound: { ...identity.bound, policies_only: String(policiesOnly), version } }
+    const inner = ofOwnerLock('owner lock', of)
+    if (!policiesOnly && version === 1) return inner
+    return { ...inner, bound: { ...inner.bound, policies_only: String(policiesOnly), version } }
   },
-  familyKeys: (of: OwnerLock): RowIdentity => ofOwnerLock('family keys', of),
-  walletKey: ({ projectId, keyringId, walletId, ...of }: WalletKey): RowIdentity => ({
-    purpose: 'wallet key',
-    projectId,
-    keyringId,
-    walletId,
-    rowId: walletId,
-    bound: { network: of.network, control_mode: of.controlMode, type: of.type, owner_id: of.ownerId },
-  }),
-  policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock): RowIdentity => ({
-    purpose: 'policy lock',
-    projectId,
-    keyringId,
-    walletId,
-    rowId,
-    bound,
-  }),
-  policySpending: ({ projectId, policyId: rowId }: Project & { readonly policyId: string }): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'policy spending',
-    projectId,
-    rowId,
-  }),
-  delegateList: ({ projectId }: Project): RowIdentity => ({
-    ...NOWHERE,
-    purpose: 'delegate list',
-    projectId,
-    rowId: projectId,
-  }),
+  familyKeys: (of: OwnerLock) => ofOwnerLock('family keys', of),
+  walletKey: ({ projectId, keyringId, walletId, ...of }: WalletKey) => {
+    const bound = { network: of.network, control_mode: of.controlMode, type: of.type, owner_id: of.ownerId }
+    return identity('wallet key', { projectId, keyringId, walletId, rowId: walletId, bound })
+  },
+  policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock) =>
+    identity('policy lock', { projectId, keyringId, walletId, rowId, bound }),
+  policySpending: ({ projectId, policyId: rowId }: Project & { readonly policyId: string }) =>
+    identity('policy spending', { projectId, rowId }),
+  delegateList: ({ projectId }: Project) => identity('delegate list', { projectId, rowId: projectId }),
 }
 
 type Under = { readonly key: Uint8Array; readonly identity: RowIdentity }
@@ -193,7 +135,6 @@ const sealUnder = (under: Under, plaintext: Uint8Array): Uint8Array => {
   }
 }
 
-/** The inverse of `sealUnder`; zeroes the key as well. */
 const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
   try {
     return open({ ...under, keyId: NO_KEY_ID, sealed })
@@ -202,7 +143,7 @@ const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
   }
 }
 
-/** As `openUnder`, with a key from a credential. @returns null if the credential is wrong. */
+/** As `openUnder`. @returns null if the credential from which the key comes is wrong. */
 const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | null => {
   try {
     return openUnder(under, sealed)
@@ -283,7 +224,6 @@ const underSeedLock = ({ credentialKeyOf, ...of }: SeedLock & { readonly credent
 export const sealSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly seed: Uint8Array }) =>
   sealUnder(underSeedLock(of), of.seed)
 
-/** @returns the entropy of a phrase, or the imported key. */
 export const openSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array }) =>
   openUnder(underSeedLock(of), of.sealed)
 
@@ -297,7 +237,6 @@ export const sealControlKey = (
   of: OwnerLock & { readonly credentialKey: Uint8Array; readonly controlKey: Uint8Array },
 ) => sealUnder(underOwnerLock(of), of.controlKey)
 
-/** @returns the control key. */
 export const openControlKey = (of: OwnerLock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underOwnerLock(of), of.sealed)
 
@@ -313,7 +252,6 @@ export const sealFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array
 export const openFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underControlKey(of), of.sealed)
 
-/** The key that seals one wallet's private key. */
 export const walletKeyOf = (of: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
   deriveKey(of.controlKey, ['wallet', of.walletId])
 
@@ -325,7 +263,6 @@ const underWallet = (of: WalletKey & { readonly controlKey: Uint8Array }): Under
 export const sealWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly privateKey: Uint8Array }) =>
   sealUnder(underWallet(of), of.privateKey)
 
-/** @returns the wallet's private key. */
 export const openWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underWallet(of), of.sealed)
 
@@ -339,7 +276,6 @@ const policyLockInfo = (of: PolicyLock): Uint8Array => encodeIdentity(identityOf
 export const sealPolicyLock = (of: PolicyLock & { readonly publicKey: Uint8Array; readonly walletKey: Uint8Array }) =>
   sealTo({ publicKey: of.publicKey, info: policyLockInfo(of), plaintext: of.walletKey })
 
-/** @returns the wallet key. */
 export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) => {
   using keys = new HeldKeys()
   const privateKey = keys.hold(policiesKeyOf(of))

@@ -1,10 +1,10 @@
-// HPKE (RFC 9180), mode base, for one message: whoever has a public key seals, and the private key opens. The suite is
+// HPKE (RFC 9180), mode base, for one message: the public key seals, and the private key opens. The suite is
 // DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. A sealed message is:
 //
 //   encapsulated key(32) | ciphertext(n) | tag(16)
 //
-// It is here, and not a package, because the platform's X25519 keeps private keys out of the heap and clears them, and takes less
-// than half the time. test/vault/hpke.test.ts compares it with another implementation in both directions.
+// It is here, and not a package, because the platform's X25519 keeps private keys out of the heap and clears them, and
+// takes less than half the time. test/vault/hpke.test.ts compares it with another implementation in both directions.
 
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto'
 import { HeldKeys, joined, moved } from '../../../platform/sealing/bytes.ts'
@@ -22,7 +22,7 @@ const PUBLIC_KEY_DER = Buffer.from('302a300506032b656e032100', 'hex')
 const KEM_SUITE = Buffer.concat([Buffer.from('KEM'), Buffer.from('0020', 'hex')])
 const HPKE_SUITE = Buffer.concat([Buffer.from('HPKE'), Buffer.from('002000010002', 'hex')])
 
-/** The platform's key object copies the key, and clears it when it is garbage-collected. So make one for each use, no more. */
+/** The platform's key object copies the key, and clears it when it is garbage-collected. So each use makes its own. */
 const privateKeyOf = (bytes: Uint8Array): KeyObject => {
   using keys = new HeldKeys()
   const key = keys.hold(joined([PRIVATE_KEY_DER, bytes]))
@@ -96,7 +96,7 @@ const scheduleOf = ({ shared, encapsulated, publicKey, info }: Agreement, keys: 
   }
 }
 
-/** @param input.publicKey 32 bytes. @param input.info what the message opens with alone. */
+/** @param input.publicKey 32 bytes. @param input.info without it the message does not open. */
 export const sealTo = (input: {
   readonly publicKey: Uint8Array
   readonly info: Uint8Array

@@ -1,10 +1,10 @@
-// MACs of rows that decide something and contain no secret, such as the count of an owner's wrong PINs. An attacker with the
-// database cannot make one. The layout is frozen:
+// MACs of rows that decide something and contain no secret, such as the count of an owner's wrong PINs. An attacker
+// with the database cannot make one. The layout is frozen:
 //
 //   key id(4, big-endian) | HMAC-SHA-256(HKDF(project key of this version, "row MAC"), the row)(32)
 //
-// A MAC binds the place of its row and all fields that decide. It cannot detect that a row was
-// replaced by an earlier state of it, because that was valid once.
+// A MAC binds the place of its row and all fields that decide. It cannot detect that somebody put back an earlier state
+// of the row.
 
 import { timingSafeEqual } from 'node:crypto'
 import { type BoundFields, encodeFields, textsOf } from '../../../platform/sealing/bytes.ts'
@@ -14,10 +14,8 @@ import { deriveKey, hmac } from '../../../platform/sealing/kdf.ts'
 const KEY_ID_BYTES = 4
 const MAC_BYTES = KEY_ID_BYTES + 32
 
-/** A row and those of its fields that decide. */
 export type BoundRow = { readonly identity: RowIdentity; readonly fields: BoundFields }
 
-/** The one encoding of rows for MACs. */
 const encodeRow = ({ identity, fields }: BoundRow): Uint8Array => {
   const { purpose, projectId, keyringId, walletId, rowId } = identity
   return encodeFields([purpose, projectId, keyringId, walletId, rowId, ...textsOf(fields)])
@@ -30,11 +28,9 @@ export const macKeyIdOf = (mac: Uint8Array): number | null =>
 /** Makes and checks MACs under one version of a project's key. Its end zeroes the key that it has. */
 export type RowMacs = Disposable & {
   of(row: BoundRow): Uint8Array
-  /** Whether the row is as it was when `mac` was made, under this version. */
   holds(input: { readonly row: BoundRow; readonly mac: Uint8Array }): boolean
 }
 
-/** @param input.keyId the version of the project key. */
 export const openRowMacs = (input: { readonly projectKey: Uint8Array; readonly keyId: number }): RowMacs => {
   const key = deriveKey(input.projectKey, ['row MAC'])
   let closed = false

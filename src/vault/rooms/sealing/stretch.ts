@@ -1,9 +1,9 @@
 // A key from six digits (argon2id, RFC 9106).
 //
-// argon2id runs with 19 MiB, t = 2, p = 1. Of the settings of equal strength in OWASP's Password Storage Cheat Sheet this one
-// needs little memory, which suits many verifications at once. No setting makes six digits strong: a million tries take
-// hours. The guess limit protects a PIN, and a root key that is kept elsewhere. argon2id only makes it more expensive for a
-// thief who has database and root key.
+// 19 MiB, t = 2, p = 1: of the settings of equal strength in OWASP's Password Storage Cheat Sheet one with little
+// memory, for many verifications at once. No setting makes six digits strong: a million tries take hours. The guess
+// limit protects a PIN, and a root key that is kept elsewhere. argon2id only makes it more expensive for a thief who
+// has database and root key.
 
 import { availableParallelism } from 'node:os'
 import { hashRaw } from '@node-rs/argon2'
@@ -20,10 +20,7 @@ export const PIN_SALT_BYTES = 16
 /** One for each core, as more would only slow each other down. At most 8, so that PINs take at most 8 × 19 MiB. */
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
-/**
- * argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. It frees its copy
- * of the PIN, whose first eight bytes the allocator overwrites; a PIN has six.
- */
+/** Needs a turn in `CustodyCtx.argon2`. Frees its copy of the PIN: the allocator overwrites its first eight bytes. */
 export const stretchPin = (input: { readonly pin: SecretText; readonly salt: Uint8Array }): Promise<Uint8Array> =>
   hashRaw(input.pin, {
     algorithm: ARGON2ID,

@@ -1,6 +1,6 @@
 import type { Db } from '../../../../db/client.ts'
 import { pageOfKeyrings, pageOfOwnerLocks } from '../../../../db/queries/custody/locks.ts'
-import { allPages } from '../all-pages.ts'
+import { allPages } from '../credentials/forged-keys.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../../../db/client.ts'
 import { pageOfPolicies } from '../../../../db/queries/custody/policies.ts'
-import { allPages } from '../all-pages.ts'
+import { allPages } from '../credentials/forged-keys.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { boundSpending } from './policy-spending.ts'

@@ -29,7 +29,7 @@ import { KeyRotated, repeatable } from '../../contract/repeatable.ts'
 import { changing } from '../changing.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import type { Journal } from '../journal/journal.ts'
-import type { DeploymentKey } from '../root/deployment-key.ts'
+import type { DeploymentKey } from '../root/root-key.ts'
 
 const PURPOSE = 'freeze lists'
 /** A list is read and written as a whole. */
