@@ -212,7 +212,7 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
   const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
   const stopListening = ctx.db.eventNotices.subscribe(() =>
     couriers
-      .ringForNews()
+      .wakeForNews()
       .catch((err: unknown) => ctx.log.warn({ err }, 'could not look for webhooks with new events')),
   )
   let isStopping = false

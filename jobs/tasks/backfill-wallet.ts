@@ -3,7 +3,7 @@ import { addJob } from '../../db/jobs.ts'
 import { openBackfills } from '../../db/queries/backfills.ts'
 import { backfillShift } from '../../src/assets/activity/backfill.ts'
 import type { Shares } from '../../src/platform/queue.ts'
-import { backfillJobKey } from '../../src/signing/wallets/request-backfill.ts'
+import { backfillJobKey } from '../../src/signing/wallets/create.ts'
 import type { JobsCtx } from '../ctx.ts'
 import { taskOf } from './task.ts'
 

@@ -27,14 +27,14 @@ import { taskOf } from './task.ts'
 const HALF_A_MINUTE_SECONDS = 30
 
 /** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills, webhooks and live transactions. */
-export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'ringAll'> = createCouriers(ctx)): Task =>
+export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> = createCouriers(ctx)): Task =>
   taskOf('reconcile', async ({ again }) => {
     const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
     if (again) await addJob(ctx.db, 'reconcile', { again: false }, second)
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
-    await couriers.ringAll()
+    await couriers.wakeAll()
     // A node that hangs delays only its own network. Each piece of work has its own round, so that one which does not finish leaves
     // time for the next.
     await Promise.all(
@@ -125,7 +125,7 @@ const sendMailTask = (ctx: JobsCtx): Task =>
 
 /** Has an endpoint's deliveries sent. Ends at once, while they are under way. */
 const deliverWebhooksTask = (couriers: Couriers): Task =>
-  taskOf('deliver_webhooks', async ({ endpointId }) => couriers.ring(endpointId))
+  taskOf('deliver_webhooks', async ({ endpointId }) => couriers.wake(endpointId))
 
 /** Jobs of one network take at most a quarter of the places; its followers have theirs besides. */
 const PART_OF_PLACES = 4

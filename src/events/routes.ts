@@ -1,21 +1,17 @@
 import type { Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import type { HasDb } from '../../db/client.ts'
 import { keyCheck } from '../identity/auth/api-key-check.ts'
 import { type Caller, requireApiKey } from '../identity/auth/caller.ts'
 import type { Authentication } from '../identity/auth/plugin.ts'
-import type { HasSecurityEvents } from '../identity/security-events.ts'
-import type { HasClock } from '../platform/clock.ts'
-import type { HasConfig } from '../platform/config.ts'
 import { AppError } from '../platform/errors.ts'
 import { noteWaiting } from '../platform/http/gate.ts'
 import { describedAs } from '../platform/http/schema.ts'
-import type { HasLog } from '../platform/process/log.ts'
-import type { HasIdentity } from '../platform/sealing/sealer.ts'
-import { EventList, eventsAskedBy, ListEventsQuery } from './schema.ts'
+import type { SigningCtx } from '../signing/ctx.ts'
+import { invalidInput } from '../signing/schema.ts'
+import { EventList, ListEventsQuery, parseEventsQuery } from './schema.ts'
 import { shownEvents } from './shown.ts'
 import { STREAM_HEADERS, streamEvents } from './stream.ts'
-import { createBell, createReaders, waitForEvents } from './wait.ts'
+import { createReaders, createWaiters, waitForEvents } from './wait.ts'
 
 const { detail } = describedAs('Events')
 
@@ -26,7 +22,7 @@ const lastEventId = (request: Request): bigint | null => {
   const text = request.headers.get('last-event-id')
   if (text === null || text === '') return null
   if (NUMBER.test(text)) return BigInt(text)
-  throw new AppError('invalid_input', 'The header Last-Event-ID must be the id of an event.')
+  throw invalidInput('The header Last-Event-ID must be the id of an event.')
 }
 
 type Asking = {
@@ -39,42 +35,39 @@ const wantsStream = (request: Request): boolean => request.headers.get('accept')
 
 /** @param input.stopping aborted when the process is about to end: callers that wait are answered then. */
 export const eventRoutes = (
-  base: HasDb & HasLog & HasConfig & HasIdentity & HasClock & HasSecurityEvents,
+  base: SigningCtx,
   authentication: Authentication,
   { stopping = new AbortController().signal }: { readonly stopping?: AbortSignal },
 ) => {
   const readers = createReaders()
-  const ctx = { ...base, bell: createBell(base) }
+  const ctx = { ...base, waiters: createWaiters(base) }
 
-  const askedBy = ({ query, caller, request }: Asking) => {
+  const readQuery = ({ query, caller, request }: Asking) => {
     requireApiKey(caller)
     const signal = AbortSignal.any([request.signal, stopping])
     const isAllowed = keyCheck(base, request.headers)
-    return { projectId: caller.projectId, ...eventsAskedBy(query), signal, isAllowed }
+    return { request, projectId: caller.projectId, ...parseEventsQuery(query), signal, isAllowed }
   }
 
-  const stream = async (asked: ReturnType<typeof askedBy> & Pick<Asking, 'request'>): Promise<Response> => {
-    const after = lastEventId(asked.request) ?? asked.after
+  const stream = async (input: ReturnType<typeof readQuery>): Promise<Response> => {
+    const after = lastEventId(input.request) ?? input.after
     // Otherwise the runtime reads the whole stream to know its length.
-    if (asked.request.method === 'HEAD') return new Response(null, { headers: STREAM_HEADERS })
-    const leave = readers.enter(asked.projectId)
+    if (input.request.method === 'HEAD') return new Response(null, { headers: STREAM_HEADERS })
+    const leave = readers.enter(input.projectId)
     try {
-      return await streamEvents(ctx, { ...asked, after, ended: leave })
+      return await streamEvents(ctx, { ...input, after, ended: leave })
     } catch (error) {
       leave()
       throw error
     }
   }
 
-  const list = async ({
-    request,
-    ...asked
-  }: ReturnType<typeof askedBy> & Pick<Asking, 'request'>): Promise<EventList> => {
-    if (asked.waitMs > 0) noteWaiting(request)
-    const leave = asked.waitMs === 0 ? () => {} : readers.enter(asked.projectId)
+  const list = async (input: ReturnType<typeof readQuery>): Promise<EventList> => {
+    if (input.waitMs > 0) noteWaiting(input.request)
+    const leave = input.waitMs === 0 ? () => {} : readers.enter(input.projectId)
     try {
-      const { rows, next } = await waitForEvents(ctx, asked)
-      if (asked.waitMs > 0 && !(await asked.isAllowed()))
+      const { rows, next } = await waitForEvents(ctx, input)
+      if (input.waitMs > 0 && !(await input.isAllowed()))
         throw new AppError('unauthorized', 'The API key has expired or was revoked while the request waited.')
       return { events: [...(await shownEvents(ctx, rows))], next: next.toString() }
     } finally {
@@ -86,14 +79,14 @@ export const eventRoutes = (
     new Elysia({ prefix: '/events', normalize: false })
       .use(authentication)
       .onBeforeHandle(({ query, caller, request }) =>
-        wantsStream(request) ? stream({ ...askedBy({ query, caller, request }), request }) : undefined,
+        wantsStream(request) ? stream(readQuery({ query, caller, request })) : undefined,
       )
       // The same for clients that cannot set the header.
-      .get('/stream', ({ query, caller, request }) => stream({ ...askedBy({ query, caller, request }), request }), {
+      .get('/stream', ({ query, caller, request }) => stream(readQuery({ query, caller, request })), {
         query: ListEventsQuery,
         detail: { hide: true },
       })
-      .get('', ({ query, caller, request }) => list({ ...askedBy({ query, caller, request }), request }), {
+      .get('', ({ query, caller, request }) => list(readQuery({ query, caller, request })), {
         query: ListEventsQuery,
         response: { 200: EventList },
         ...detail(

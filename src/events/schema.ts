@@ -1,6 +1,6 @@
-// Events as callers see them: one schema for each type. `data` has the fields of version 1, which db/events.ts writes and
-// src/events/shown.ts completes; the fields have the names that other answers give them. A later version of a type may have further
-// fields.
+// Events as callers see them: one schema for each type. `data` has the fields of version 1, which db/events.ts writes
+// and src/events/shown.ts completes; the fields have the names that other answers give them. A later version of a type
+// may have further fields.
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
@@ -22,27 +22,25 @@ import {
   ShortText,
   UuidField,
 } from '../platform/http/schema.ts'
+import { givenText, OrNull, TimeField } from '../signing/schema.ts'
 import { TransactionStatusById } from '../signing/transactions/schema.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
-
-const Time = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
 
 const HashField = Type.String({ description: 'Its hash on the network.', examples: [HASH] })
 const OwnerField = ShortText('Your id of the owner; the id of a user who is logged in.', 'user-1')
 const WalletField = AddressField('The wallet.')
 
-const nameOf = (type: EventType): string =>
+const deriveName = (type: EventType): string =>
   `${type
     .split('.')
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('')}Event`
 
 /** @param description when it is written. */
-const eventOf = <const Name extends EventType, Data extends TSchema>(type: Name, description: string, data: Data) =>
+const defineEvent = <const Name extends EventType, Data extends TSchema>(type: Name, description: string, data: Data) =>
   ClosedObject(
-    nameOf(type),
+    deriveName(type),
     {
       id: Type.String({
         pattern: '^[1-9][0-9]{0,18}$',
@@ -51,7 +49,7 @@ const eventOf = <const Name extends EventType, Data extends TSchema>(type: Name,
       }),
       type: Type.Literal(type, { examples: [type] }),
       version: Type.Literal(1, { description: 'Of the form of `data`.', examples: [1] }),
-      created_at: Time('When it was caused: ISO 8601, UTC.'),
+      created_at: TimeField('When it was caused: ISO 8601, UTC.'),
       project_id: UuidField('The project.'),
       data,
     },
@@ -59,11 +57,11 @@ const eventOf = <const Name extends EventType, Data extends TSchema>(type: Name,
   )
 
 /** An event with data of its own. */
-const ownEvent = <const Name extends EventType, Fields extends TProperties>(
+const defineOwnEvent = <const Name extends EventType, Fields extends TProperties>(
   type: Name,
   description: string,
   fields: Fields,
-) => eventOf(type, description, ClosedObject(`${nameOf(type)}Data`, fields))
+) => defineEvent(type, description, ClosedObject(`${deriveName(type)}Data`, fields))
 
 const PolicyFields = {
   policy_uuid: UuidField('The policy.'),
@@ -91,22 +89,22 @@ const CredentialFields = {
 }
 
 const EVENTS = {
-  'transaction.updated': eventOf(
+  'transaction.updated': defineEvent(
     'transaction.updated',
     'A transaction was recorded, or its status has changed. `data` is as status-by-id answers.',
     TransactionStatusById,
   ),
-  'activity.created': eventOf(
+  'activity.created': defineEvent(
     'activity.created',
     'A coin, a token or an NFT came into a wallet or went out. `data` is as the list of activity has it. If the contract could not be read yet, its token has no name, and `decimals_unknown` is true.',
     WalletActivityItem,
   ),
-  'activity.removed': ownEvent(
+  'activity.removed': defineOwnEvent(
     'activity.removed',
     'A reorganisation removed the block of an item of the activity. It may come again in another block.',
     MovementFields,
   ),
-  'wallet.created': ownEvent('wallet.created', 'A wallet was created or imported.', {
+  'wallet.created': defineOwnEvent('wallet.created', 'A wallet was created or imported.', {
     id: UuidField("The wallet's id."),
     network: NetworkField,
     owner_id: OwnerField,
@@ -114,51 +112,55 @@ const EVENTS = {
     control_mode: OneOf(CONTROL_MODES, { description: 'Who controls it.', examples: ['user'] }),
     type: OneOf(WALLET_TYPES, { description: 'The kind of its address.', examples: ['eoa'] }),
   }),
-  'user.created': ownEvent('user.created', 'Somebody logged in for the first time.', {
+  'user.created': defineOwnEvent('user.created', 'Somebody logged in for the first time.', {
     user_id: UuidField('The user.'),
   }),
-  'policy.created': ownEvent('policy.created', 'The owner of a wallet agreed to a policy.', PolicyFields),
-  'policy.revoked': ownEvent('policy.revoked', 'A policy was revoked.', PolicyFields),
-  'approval.requested': ownEvent('approval.requested', 'A use of a policy waits for its approvers.', {
+  'policy.created': defineOwnEvent('policy.created', 'The owner of a wallet agreed to a policy.', PolicyFields),
+  'policy.revoked': defineOwnEvent('policy.revoked', 'A policy was revoked.', PolicyFields),
+  'approval.requested': defineOwnEvent('approval.requested', 'A use of a policy waits for its approvers.', {
     ...ApprovalFields,
     required: Type.Integer({ minimum: 1, description: 'How many must approve.', examples: [2] }),
-    expires_at: Time('It must be used before this time.'),
+    expires_at: TimeField('It must be used before this time.'),
   }),
-  'approval.decided': ownEvent('approval.decided', 'An approver approved or rejected.', {
+  'approval.decided': defineOwnEvent('approval.decided', 'An approver approved or rejected.', {
     ...ApprovalFields,
     user_id: UuidField('The approver.'),
     decision: OneOf(APPROVAL_DECISIONS, { description: 'What was decided.', examples: ['approve'] }),
   }),
-  'approval.expired': ownEvent(
+  'approval.expired': defineOwnEvent(
     'approval.expired',
     'An approval was neither used nor rejected in its time. Written up to two minutes later.',
     ApprovalFields,
   ),
-  'credential.locked': ownEvent('credential.locked', 'After wrong PINs no PIN of an owner is taken for some time.', {
-    owner_id: OwnerField,
-    locked_until: Time('When a PIN is taken again.'),
-  }),
-  'credential.added': ownEvent(
+  'credential.locked': defineOwnEvent(
+    'credential.locked',
+    'After wrong PINs no PIN of an owner is taken for some time.',
+    {
+      owner_id: OwnerField,
+      locked_until: TimeField('When a PIN is taken again.'),
+    },
+  ),
+  'credential.added': defineOwnEvent(
     'credential.added',
     'A further way to log in, or to open the wallets.',
     CredentialFields,
   ),
-  'credential.removed': ownEvent('credential.removed', 'Such a way was removed.', CredentialFields),
-  'project.changed': ownEvent('project.changed', 'An operator changed how users of the project log in.', {
+  'credential.removed': defineOwnEvent('credential.removed', 'Such a way was removed.', CredentialFields),
+  'project.changed': defineOwnEvent('project.changed', 'An operator changed how users of the project log in.', {
     setting: OneOf(['allowed_origins', 'return_addresses', 'passkey_domain', 'anonymous_login', 'issuers'], {
       description: 'What was changed.',
       examples: ['allowed_origins'],
     }),
   }),
-  'security.refused': ownEvent(
+  'security.refused': defineOwnEvent(
     'security.refused',
     'Refusals that may be part of an attack. Those of half a minute are counted, and written together.',
     {
       kind: OneOf(SECURITY_EVENTS, { description: 'What was refused.', examples: ['wrong_pin'] }),
-      subject: Type.Union([ShortText('The target: an owner, a session, an API key.', 'user-1'), Type.Null()], {
-        description:
-          'The target: an owner, a session, an API key; "others" for all of a kind beyond the most frequent; null if it is unknown.',
-      }),
+      subject: OrNull(
+        ShortText('The target: an owner, a session, an API key.', 'user-1'),
+        'The target: an owner, a session, an API key; "others" for all of a kind beyond the most frequent; null if it is unknown.',
+      ),
       count: Type.Integer({ minimum: 1, description: 'How many.', examples: [3] }),
     },
   ),
@@ -171,7 +173,7 @@ export const ProjectEvent = Type.Union(Object.values(EVENTS), {
   description: 'Something that happened in the project. `type` says what.',
   discriminator: {
     propertyName: 'type',
-    mapping: Object.fromEntries(EVENT_TYPES.map((type) => [type, `#/components/schemas/${nameOf(type)}`])),
+    mapping: Object.fromEntries(EVENT_TYPES.map((type) => [type, `#/components/schemas/${deriveName(type)}`])),
   },
 })
 export type ProjectEvent = Static<typeof ProjectEvent>
@@ -233,13 +235,9 @@ export const ListEventsQuery = t.Object(
 
 type Query = Static<typeof ListEventsQuery>
 
-const given = (value: string | undefined): string | null =>
-  value === undefined || value === '' || value === 'null' ? null : value
-
-/** What a query asks for. */
-export const eventsAskedBy = ({ after, types, limit, wait }: Query) => ({
-  after: BigInt(given(after) ?? '0'),
-  types: given(types)?.split(',') ?? null,
-  limit: Number(given(limit) ?? LIMIT_DEFAULT),
-  waitMs: Number(given(wait) ?? 0) * 1_000,
+export const parseEventsQuery = ({ after, types, limit, wait }: Query) => ({
+  after: BigInt(givenText(after) ?? '0'),
+  types: givenText(types)?.split(',') ?? null,
+  limit: Number(givenText(limit) ?? LIMIT_DEFAULT),
+  waitMs: Number(givenText(wait) ?? 0) * 1_000,
 })

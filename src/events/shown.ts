@@ -1,6 +1,6 @@
-// Events as callers see them, in lists, in streams and in webhooks: what the triggers wrote (db/events.ts), and what SQL does not
-// know, which is how a network or a token list shows a coin or a token. No node is asked. A contract that nobody could read yet has
-// no name and no decimals, so that its amount is in base units.
+// Events as callers see them, in lists, in streams and in webhooks: what the triggers wrote (db/events.ts), and what
+// SQL does not know, which is how a network or a token list shows a coin or a token. No node is asked. A contract that
+// nobody could read yet has no name and no decimals, so that its amount is in base units.
 
 import type { Queryable } from '../../db/client.ts'
 import type { EventRow } from '../../db/queries/events.ts'
@@ -10,7 +10,7 @@ import { itemOf } from '../assets/activity/list.ts'
 import type { WalletActivityItem } from '../assets/activity/schema.ts'
 import type { HasConfig } from '../platform/config.ts'
 import type { NetworkRow } from '../platform/networks.ts'
-import { type CoinOfNetwork, tokenDisplays } from '../signing/token.ts'
+import { type CoinOfNetwork, tokenDisplays, UNREAD } from '../signing/token.ts'
 import type { ProjectEvent } from './schema.ts'
 
 export type ShownCtx = { readonly db: Queryable; readonly config: Pick<HasConfig['config'], 'networks'> }
@@ -24,8 +24,6 @@ type Moved = Omit<WalletActivityItem, 'metadata' | 'token' | 'initiated_by'> & {
   readonly counterparty?: string
   readonly initiated_by?: string | null
 }
-
-const UNREAD = { name: '', symbol: '', decimals: null } as const
 
 type ShownNetwork = CoinOfNetwork & Pick<NetworkRow, 'knownTokens'>
 
@@ -67,7 +65,7 @@ const readItems = async (
 }
 
 /** The activity's items among the events, by the events' numbers. */
-const itemsAmong = async (
+const readActivityItems = async (
   ctx: ShownCtx,
   rows: readonly EventRow[],
 ): Promise<ReadonlyMap<bigint, WalletActivityItem>> => {
@@ -92,7 +90,7 @@ const itemsAmong = async (
   return items
 }
 
-const dataOf = ({ type, data }: EventRow, item: WalletActivityItem | undefined): unknown => {
+const completeData = ({ type, data }: EventRow, item: WalletActivityItem | undefined): unknown => {
   if (item !== undefined) return item
   if (type !== 'transaction.updated') return data
   // By the wallet only deliveries are put in order.
@@ -100,7 +98,7 @@ const dataOf = ({ type, data }: EventRow, item: WalletActivityItem | undefined):
   return status
 }
 
-const shownOf = (row: EventRow, item: WalletActivityItem | undefined): ProjectEvent => {
+const showEvent = (row: EventRow, item: WalletActivityItem | undefined): ProjectEvent => {
   const { number, type, version, createdAt, projectId } = row
   const shown = {
     id: number.toString(),
@@ -108,13 +106,13 @@ const shownOf = (row: EventRow, item: WalletActivityItem | undefined): ProjectEv
     version,
     created_at: createdAt.toISOString(),
     project_id: projectId,
-    data: dataOf(row, item),
+    data: completeData(row, item),
   }
   return shown as unknown as ProjectEvent
 }
 
 /** Events as callers see them. It asks the database alone, so it may be called in a transaction. */
 export const shownEvents = async (ctx: ShownCtx, rows: readonly EventRow[]): Promise<readonly ProjectEvent[]> => {
-  const items = await itemsAmong(ctx, rows)
-  return rows.map((row) => shownOf(row, items.get(row.number)))
+  const items = await readActivityItems(ctx, rows)
+  return rows.map((row) => showEvent(row, items.get(row.number)))
 }

@@ -1,15 +1,13 @@
-// Events as Server-Sent Events (WHATWG HTML §9.2). The id of each is its number, so that a browser or library continues by itself
-// after the last one it has seen (`Last-Event-ID`).
+// Events as Server-Sent Events (WHATWG HTML §9.2). The id of each is its number, so that a browser or library continues
+// by itself after the last one it has seen (`Last-Event-ID`).
 
-import { type EventsAsked, readAfter } from './read.ts'
 import { shownEvents } from './shown.ts'
-import { type WaitCtx, waitForEvents } from './wait.ts'
+import { type EventsAsked, readAfter, type WaitCtx, waitForEvents } from './wait.ts'
 
 /** More often than a proxy closes a quiet connection. */
 const HEARTBEAT_MS = 15_000
 /** Then the client connects again, at a process that may have less to do. */
 const STREAM_MS = 300_000
-/** After how long a client should connect again. */
 const RETRY_MS = 1_000
 
 export const STREAM_HEADERS = {
@@ -18,13 +16,9 @@ export const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
-/** @param input.next with an id but without data: the client notes it, and sees no event. */
-const heartbeatOf = (input: { readonly next: bigint }): string => `id: ${input.next}\n\n`
-
 /**
- * A stream of a project's events. Its first events are read before, so that a refusal is an answer like any other.
- * @param input.signal ends it: the client is gone, or the process is about to end.
- * @param input.isAllowed whether the caller may still read. It is asked before each text, so the end of an API key ends its streams.
+ * Its first events are read before, so that a refusal is an answer like any other.
+ * @param input.isAllowed is asked before each text, so the end of an API key ends its streams.
  * @param input.ended is called once.
  */
 export const streamEvents = async (
@@ -48,7 +42,8 @@ export const streamEvents = async (
     const events = (await shownEvents(ctx, read.rows)).map(
       (event) => `id: ${event.id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
     )
-    return begin + events.join('') + heartbeatOf(read)
+    // The last one has an id without data: the client notes it, and sees no event.
+    return `${begin}${events.join('')}id: ${read.next}\n\n`
   }
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {

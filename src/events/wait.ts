@@ -1,26 +1,56 @@
-// Waiting for events. Nobody polls: PostgreSQL notifies when events are committed (db/notices.ts).
+// Waits for events without polling: PostgreSQL notifies when events are committed (db/notices.ts).
 
 import type { HasDb } from '../../db/client.ts'
-import { readReached } from '../../db/queries/events.ts'
+import { type EventRow, numberEvents, readEvents, readReached } from '../../db/queries/events.ts'
 import type { HasConfig } from '../platform/config.ts'
 import { AppError } from '../platform/errors.ts'
 import type { HasLog } from '../platform/process/log.ts'
-import { type EventsAsked, type EventsRead, readAfter } from './read.ts'
+import { invalidInput } from '../signing/schema.ts'
+
+export type EventsAsked = {
+  readonly projectId: string
+  /** 0n: from the oldest that is kept. */
+  readonly after: bigint
+  /** null: all. */
+  readonly types: readonly string[] | null
+  readonly limit: number
+}
+
+/** `next`: what to read after. `hasMore`: that can be read at once. */
+type EventsRead = {
+  readonly rows: readonly EventRow[]
+  readonly next: bigint
+  readonly hasMore: boolean
+}
+
+const NUMBERED_AT_ONCE = 1_000
+
+/** Numbers events that have no number yet. @throws events_gone, invalid_input if there is no such number yet */
+export const readAfter = async (ctx: HasDb, input: EventsAsked): Promise<EventsRead> => {
+  const { projectId, after, limit } = input
+  const numbered = await numberEvents(ctx.db, { projectId, atMost: NUMBERED_AT_ONCE })
+  const { rows, readTo, lastNumber, droppedNumber } = await readEvents(ctx.db, input)
+  if (after !== 0n && after < droppedNumber) {
+    throw new AppError('events_gone', `Events are kept from id ${droppedNumber + 1n} on: continue with "after" 0.`)
+  }
+  if (after > lastNumber) {
+    // Perhaps the database was restored, and lacks what the caller has seen.
+    throw invalidInput(`Field "after" must be at most ${lastNumber}, the id of the last event.`)
+  }
+  const hasMore = rows.length === limit || readTo < lastNumber || numbered === NUMBERED_AT_ONCE
+  return { rows, next: readTo, hasMore }
+}
 
 const READERS_MAX = 1_000
 const READERS_OF_A_PROJECT_MAX = 20
 
-type Readers = {
-  /** @throws rate_limited if too many wait. @returns a function that gives the place back, once. */
-  enter(projectId: string): () => void
-}
-
-/** Counts the callers that wait in this process. */
-export const createReaders = (): Readers => {
+/** Bounds the callers that wait in this process. */
+export const createReaders = () => {
   const counts = new Map<string, number>()
   let all = 0
   return {
-    enter: (projectId) => {
+    /** @throws rate_limited if too many wait. @returns a function that gives the place back, once. */
+    enter: (projectId: string): (() => void) => {
       const ofProject = counts.get(projectId) ?? 0
       if (all >= READERS_MAX || ofProject >= READERS_OF_A_PROJECT_MAX) {
         throw new AppError('rate_limited', 'Too many requests wait for events; ask without "wait", or later.', {
@@ -43,7 +73,6 @@ export const createReaders = (): Readers => {
   }
 }
 
-/** Resolves after a time, or as soon as the signal is aborted. */
 const pause = (timeMs: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = () => {
@@ -56,51 +85,42 @@ const pause = (timeMs: number, signal: AbortSignal): Promise<void> =>
     if (signal.aborted) end()
   })
 
-type Waiting = { readonly projectId: string; after: bigint; ring: () => void }
+type Waiter = { readonly projectId: string; after: bigint; wake: () => void }
 
-type BellCtx = HasDb & HasLog
-
-/** Rings for those who wait in this process. One look at the database is for all of them. */
-type Bell = {
-  /** `after` may change. @returns a function that ends it. */
-  add(waiting: Waiting): () => void
-}
-
-export const createBell = (ctx: BellCtx): Bell => {
-  const all = new Set<Waiting>()
+/** Wakes the callers that wait in this process. One look at the database serves all of them. */
+export const createWaiters = (ctx: HasDb & HasLog) => {
+  const all = new Set<Waiter>()
   let end = () => {}
 
-  const ringForNews = async (): Promise<void> => {
+  const wakeForNews = async (): Promise<void> => {
     const reached = await readReached(ctx.db, [...new Set([...all].map(({ projectId }) => projectId))])
-    for (const { projectId, after, ring } of all) {
+    for (const { projectId, after, wake } of all) {
       const { lastNumber, hasMore } = reached.get(projectId) ?? { lastNumber: 0n, hasMore: false }
-      if (hasMore || lastNumber > after) ring()
+      if (hasMore || lastNumber > after) wake()
     }
   }
   const look = (): Promise<void> =>
-    ringForNews().catch((err: unknown) => {
+    wakeForNews().catch((err: unknown) => {
       ctx.log.warn({ err }, 'could not look for new events')
       // They read, and report what is wrong.
-      for (const { ring } of all) ring()
+      for (const { wake } of all) wake()
     })
   return {
-    add: (waiting) => {
+    /** `after` may change. @returns a function that ends the wait. */
+    add: (waiter: Waiter) => {
       if (all.size === 0) end = ctx.db.eventNotices.subscribe(look)
-      all.add(waiting)
+      all.add(waiter)
       return () => {
-        all.delete(waiting)
+        all.delete(waiter)
         if (all.size === 0) end()
       }
     },
   }
 }
 
-export type WaitCtx = BellCtx & HasConfig & { readonly bell: Bell }
+export type WaitCtx = HasDb & HasLog & HasConfig & { readonly waiters: ReturnType<typeof createWaiters> }
 
-/**
- * Reads a project's events, and if there are none waits for some.
- * @param input.signal ends the wait; the answer then has no events.
- */
+/** Waits for events if there are none. @param input.signal ends the wait; the answer then has no events. */
 export const waitForEvents = async (
   ctx: WaitCtx,
   input: EventsAsked & { readonly waitMs: number; readonly signal: AbortSignal },
@@ -108,18 +128,18 @@ export const waitForEvents = async (
   const { projectId, waitMs, signal } = input
   if (waitMs === 0) return readAfter(ctx, input)
   const deadline = performance.now() + waitMs
-  let rung = new AbortController()
-  const waiting: Waiting = { projectId, after: input.after, ring: () => rung.abort() }
-  const end = ctx.bell.add(waiting)
+  let woken = new AbortController()
+  const waiter: Waiter = { projectId, after: input.after, wake: () => woken.abort() }
+  const end = ctx.waiters.add(waiter)
   try {
     for (;;) {
-      // Before it is read: what comes meanwhile rings again.
-      rung = new AbortController()
-      const read = await readAfter(ctx, { ...input, after: waiting.after })
+      // Before it is read: what comes meanwhile wakes again.
+      woken = new AbortController()
+      const read = await readAfter(ctx, { ...input, after: waiter.after })
       const leftMs = deadline - performance.now()
       if (read.rows.length > 0 || leftMs <= 0 || signal.aborted) return read
-      waiting.after = read.next
-      if (!read.hasMore) await pause(leftMs, AbortSignal.any([rung.signal, signal]))
+      waiter.after = read.next
+      if (!read.hasMore) await pause(leftMs, AbortSignal.any([woken.signal, signal]))
     }
   } finally {
     end()

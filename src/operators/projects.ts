@@ -14,7 +14,7 @@ import type { HasConfig } from '../platform/config.ts'
 import { noSuchProject } from '../platform/errors.ts'
 import { readGiven } from '../platform/http/text.ts'
 import type { HasIdentity } from '../platform/sealing/sealer.ts'
-import { projectWallet } from '../signing/wallets/project-wallet.ts'
+import { projectWallet } from '../signing/wallets/create.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../vault/contract/contract.ts'
 import type { OperatorCtx } from './ctx.ts'
 

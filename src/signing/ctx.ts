@@ -12,7 +12,7 @@ import type { HasTracer } from '../platform/tracing/tracer.ts'
 import type { HasVault } from '../vault/contract/vault.ts'
 import type { HasObservationRecorder } from './transactions/record-observation.ts'
 import type { HasSignerQueues } from './transactions/submit.ts'
-import type { HasWallets } from './wallets/ours.ts'
+import type { HasWallets } from './wallets/get.ts'
 
 /** What those functions get that have the vault sign for a caller. */
 export type SigningCtx = IdentityCtx &

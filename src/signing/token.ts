@@ -1,5 +1,5 @@
-// Tokens as API answers show them: facts from the contract (or the network's coin), with logo and display decimals from the
-// operator's lists or the network's known tokens.
+// Tokens as API answers show them: facts from the contract (or the network's coin), with logo and display decimals from
+// the operator's lists or the network's known tokens.
 
 import type { Queryable } from '../../db/client.ts'
 import { readTokenDisplays } from '../../db/queries/listed-tokens.ts'
@@ -10,14 +10,15 @@ import { displayAmount } from '../platform/amount.ts'
 import { nameUuid } from '../platform/name-uuid.ts'
 import type { TokenDisplay } from '../platform/networks.ts'
 import type { Sealer } from '../platform/sealing/sealer.ts'
-import type { Token } from './token-schema.ts'
+import type { Token } from './schema.ts'
 import type { PreviewContract } from './transactions/preview-schema.ts'
 
 /** Never change this constant: the uuid of every token depends on it. */
 const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'
 
-/** The display decimals of a token that no list has. */
 const DISPLAY_DECIMALS_DEFAULT = 4
+
+export const UNREAD = { name: '', symbol: '', decimals: null } as const
 
 const uuidOf = (network: Network, contractAddress: string): string =>
   nameUuid({ namespace: TOKEN_NAMESPACE, name: `${network}:${contractAddress}` })
@@ -25,7 +26,6 @@ const uuidOf = (network: Network, contractAddress: string): string =>
 const decimalsFields = (decimals: number | null): Pick<Token, 'decimals' | 'decimals_unknown'> =>
   decimals === null ? { decimals: 0, decimals_unknown: true } : { decimals }
 
-/** A network with its coin, as tokens are shown. */
 export type CoinOfNetwork = Pick<NodelessChain, 'network'> & {
   /** Without decimals if the network is no longer configured. */
   readonly coin: Omit<NodelessChain['coin'], 'decimals'> & { readonly decimals: number | null }
@@ -57,10 +57,11 @@ export const coinAmount = ({ coin }: Pick<NodelessChain, 'coin'>, raw: bigint): 
 export const tokenOf = (input: {
   readonly network: Network
   readonly address: string
-  readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'>
+  /** undefined: no node could read the contract. */
+  readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'> | undefined
   readonly display?: TokenDisplay | undefined
 }): Token => {
-  const { network, address, facts, display } = input
+  const { network, address, facts = UNREAD, display } = input
   return {
     uuid: uuidOf(network, address),
     network,
@@ -99,8 +100,8 @@ export const contractOf = (input: {
 export type TokenDisplays = ReadonlyMap<string, TokenDisplay>
 
 /**
- * Looks up addresses in the lists (no query for no address). The network's known tokens fill in missing values.
- * A row of a list that the service did not write counts as absent; a process without the identity key takes all.
+ * Looks up addresses in the lists (no query for no address). The network's known tokens fill in missing values. A row
+ * of a list that the service did not write counts as absent; a process without the identity key takes all.
  * @param input.projectId shows the logos of tokens that the project created, too, unless they are listed
  */
 export const tokenDisplays = async (

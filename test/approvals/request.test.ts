@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import type { Intent } from '../../src/chains/chain.ts'
-import { readRequest, requestOf } from '../../src/signing/approvals/request.ts'
+import { readRequest, writeRequest } from '../../src/signing/policies/request.ts'
 
 const wallet = {
   network: 'Polkadot',
@@ -10,7 +10,7 @@ const wallet = {
   type: 'eoa',
 } as const
 const call: Intent = { to: null, value: 0n, input: '0x0a03' }
-const textOf = (...intents: readonly Intent[]) => requestOf({ action: 'send', wallet, intents })
+const textOf = (...intents: readonly Intent[]) => writeRequest({ action: 'send', wallet, intents })
 
 const BEFORE = `0x${'11'.repeat(32)}` as const
 const AFTER = `0x${'22'.repeat(32)}` as const

@@ -1,8 +1,8 @@
 // What approvers read of a request, of texts that contracts and apps can choose.
 
 import { describe, expect, test } from 'bun:test'
-import type { ReadRequest } from '../../src/signing/approvals/request.ts'
 import { approvalWords } from '../../src/signing/approvals/words.ts'
+import type { ReadRequest } from '../../src/signing/policies/request.ts'
 import type { Sentence } from '../../src/signing/policies/sentence.ts'
 import type { PreviewResult } from '../../src/signing/transactions/preview-schema.ts'
 

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/operators/projects.ts'
-import { limitsIn } from '../../src/signing/policies/limits.ts'
+import { parseLimits } from '../../src/signing/policies/limits.ts'
 import { ProposedPolicyBody } from '../../src/signing/policies/schema.ts'
 import { untilWaiting } from '../support/locks.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -124,7 +124,7 @@ describe('creation', () => {
 
   test('refuses limits on tokens on networks whose calls the vault cannot read', () => {
     for (const network of ['Polkadot', 'Vara'] as const) {
-      expect(() => limitsIn(service.ctx.chains.of(network), { token_limits: [tokenLimit] })).toThrow(
+      expect(() => parseLimits(service.ctx.chains.of(network), { token_limits: [tokenLimit] })).toThrow(
         `Field "token_limits" must be absent on ${network}: the vault cannot read calls of its runtime.`,
       )
     }

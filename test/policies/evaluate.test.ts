@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { RULE_OPERATORS } from '../../db/words.ts'
 import type { CallValue, ReadCall } from '../../src/chains/chain.ts'
-import { type ArgumentRule, type CheckedTransaction, mismatchOf } from '../../src/signing/policies/evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, findMismatch } from '../../src/signing/policies/evaluate.ts'
 import { matches } from '../support/rules.ts'
 
 const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -25,9 +25,9 @@ describe('rules', () => {
 
   test('must all match, for every transaction', () => {
     const [yes, no] = [rule('value', 'le', '100'), rule('value', 'lt', '100')]
-    expect(mismatchOf([yes], [plain])).toBe(null)
-    expect(mismatchOf([yes, no], [plain])).toBe(1)
-    expect(mismatchOf([yes], [plain, judged(null, { value: 101n })])).toBe(0)
+    expect(findMismatch([yes], [plain])).toBe(null)
+    expect(findMismatch([yes, no], [plain])).toBe(1)
+    expect(findMismatch([yes], [plain, judged(null, { value: 101n })])).toBe(0)
     expect(matches([], [plain])).toBe(false)
     expect(matches([yes], [])).toBe(false)
   })

@@ -1,8 +1,8 @@
 import type { Chain, Intent, ReadCall } from '../../src/chains/chain.ts'
-import { mismatchOf } from '../../src/signing/policies/evaluate.ts'
+import { findMismatch } from '../../src/signing/policies/evaluate.ts'
 
 /** Whether rules allow transactions. */
-export const matches = (...judged: Parameters<typeof mismatchOf>): boolean => mismatchOf(...judged) === null
+export const matches = (...judged: Parameters<typeof findMismatch>): boolean => findMismatch(...judged) === null
 
 /** The call as policies read it, on a Substrate network. */
 export const runtimeCallIn = async ({ calls }: Chain, intent: Intent): Promise<ReadCall | null> => {

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { displayAmount } from '../../src/platform/amount.ts'
 import { nameUuid } from '../../src/platform/name-uuid.ts'
 import { EVM_NETWORKS, NETWORKS, networkRows } from '../../src/platform/networks.ts'
+import { Token } from '../../src/signing/schema.ts'
 import { nativeToken, tokenOf } from '../../src/signing/token.ts'
-import { Token } from '../../src/signing/token-schema.ts'
 
 const DNS = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
 const rows = networkRows({ environment: 'mainnet', devnet: false })

@@ -19,8 +19,7 @@ import {
   recordOutcomes,
   sendLeased,
 } from '../../src/events/webhooks/deliver.ts'
-import { listDeliveries } from '../../src/events/webhooks/list.ts'
-import { replay, sendTest } from '../../src/events/webhooks/replay.ts'
+import { listDeliveries, replay, sendTest } from '../../src/events/webhooks/deliveries.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -287,10 +286,10 @@ describe('what is due next', () => {
     // Without a worker nobody but this rings.
     const couriers = createCouriers(workerCtx)
     await happen(...Array.from({ length: 8 }, (_, n) => ({ n, wallet: randomUUID() })))
-    couriers.ring(id)
+    couriers.wake(id)
     await receiver.until(8)
     await happen({ n: 8, wallet: randomUUID() })
-    couriers.ring(id)
+    couriers.wake(id)
     receiver.answer((_, response) => response.writeHead(204).end())
     for (const response of open) response.writeHead(204).end()
     await settled(id, 9)
@@ -421,7 +420,7 @@ describe('a receiver that is down', () => {
     for (const { receiver } of [down, alsoDown]) receiver.answer(() => {})
     const couriers = createCouriers(workerCtx, { quick: 1, slow: 1 })
     await happen({ n: 1 })
-    for (const { id } of [down, alsoDown, up]) couriers.ring(id)
+    for (const { id } of [down, alsoDown, up]) couriers.wake(id)
     await up.receiver.until(1)
     expect([down.receiver.received.length, alsoDown.receiver.received.length]).toEqual([1, 1])
     // Neither of them has ended.
@@ -742,7 +741,7 @@ test('what is due and cannot be sent now is not looked at again and again, but w
   await changeEndpoint(service.ctx, { ...named, enabled: false })
   // Without a worker nobody runs the job that reminds.
   const couriers = createCouriers(workerCtx)
-  couriers.ring(id)
+  couriers.wake(id)
   const [job] = await eventually(
     () =>
       sql`select run_at > now() + '30 minutes'::interval as later from graphile_worker.jobs where key = ${`webhooks:${id}:later`}`,

@@ -1,7 +1,7 @@
 import type { HasChains } from '../../chains/chains.ts'
 import type { UserCaller } from '../../identity/auth/caller.ts'
 import { notFound } from '../../platform/errors.ts'
-import type { HasWallets } from '../../signing/wallets/ours.ts'
+import type { HasWallets } from '../../signing/wallets/get.ts'
 
 /** If some of them were forged, another one is found. */
 const LOOKED_AT_MAX = 10

@@ -1,7 +1,7 @@
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { HasChains } from '../../chains/chains.ts'
-import { WEBHOOKS } from '../../events/webhooks/described.ts'
+import { WEBHOOKS } from '../../events/webhooks/schema.ts'
 import type { HasConfig } from '../../platform/config.ts'
 import { PAGE_HEADERS, rootOf } from '../../platform/pages/page.ts'
 import { describe } from './document.ts'

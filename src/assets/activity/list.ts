@@ -9,8 +9,7 @@ import { AppError } from '../../platform/errors.ts'
 import type { TokenDisplay } from '../../platform/networks.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { type CoinOfNetwork, nativeToken, tokenDisplays, tokenOf } from '../../signing/token.ts'
-import { ownWallet } from '../../signing/wallets/get.ts'
-import type { HasWallets } from '../../signing/wallets/ours.ts'
+import { type HasWallets, ownWallet } from '../../signing/wallets/get.ts'
 import type { WalletActivityItem } from './schema.ts'
 
 export type Activity = {

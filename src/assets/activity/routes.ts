@@ -10,7 +10,7 @@ import { OWN_WALLET } from '../../platform/http/codes.ts'
 import { describedAs } from '../../platform/http/schema.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { HasWallets } from '../../signing/wallets/ours.ts'
+import type { HasWallets } from '../../signing/wallets/get.ts'
 import { itemOf, listActivity } from './list.ts'
 import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
 

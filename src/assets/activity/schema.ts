@@ -8,7 +8,7 @@ import {
   OptionalUuidText,
   UuidField,
 } from '../../platform/http/schema.ts'
-import { Token } from '../../signing/token-schema.ts'
+import { Token } from '../../signing/schema.ts'
 
 export const activityPaging = cappedPaging({ itemsMax: 10_000, from: 'before' })
 

@@ -14,7 +14,7 @@ import {
   SenderField,
   VisibleText,
 } from '../../platform/http/schema.ts'
-import { Quantity } from '../../signing/transactions/schema.ts'
+import { Quantity } from '../../signing/schema.ts'
 import { MetadataBody, NftMetadata, SubmitBody, UriField } from '../metadata/schema.ts'
 
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'

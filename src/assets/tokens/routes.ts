@@ -6,7 +6,7 @@ import { submitRoute } from '../../identity/idempotency/once.ts'
 import { ADDRESS, NAMED_WALLET, NODE, OWN_WALLET, SENDING } from '../../platform/http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../../signing/ctx.ts'
-import { Token } from '../../signing/token-schema.ts'
+import { Token } from '../../signing/schema.ts'
 import { getToken, tokenBalances } from './read.ts'
 import {
   BalancesQuery,

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { AddressField, closed, NetworkField, SenderField, VisibleText } from '../../platform/http/schema.ts'
-import { Token } from '../../signing/token-schema.ts'
+import { Token } from '../../signing/schema.ts'
 import { SubmitBody, UriField } from '../metadata/schema.ts'
 import { DISPLAY_AMOUNT } from './asset.ts'
 

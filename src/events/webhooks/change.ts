@@ -12,42 +12,34 @@ import {
 } from '../../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../../db/words.ts'
 import { readEmailAddress } from '../../identity/mail/address.ts'
-import { AppError, notFound } from '../../platform/errors.ts'
+import { notFound } from '../../platform/errors.ts'
+import { invalidInput } from '../../signing/schema.ts'
 import { orderedTypes, type WebhookCtx } from './create.ts'
-import { openSecrets, type Secrets, sealSecrets } from './endpoint.ts'
+import { openSecrets, readEndpointUrl, sealSecrets } from './endpoint.ts'
 import { newSecret } from './sign.ts'
-import { readEndpointUrl } from './url.ts'
 
 export type Named = { readonly projectId: string; readonly id: string; readonly actor: string }
 
-/** The secrets that sign after a rotation, besides the newest one. */
 const EARLIER_SECRETS_MAX = 2
 
-/** A change would seal the secrets for what somebody else wrote. */
-const forged = (): AppError =>
-  new AppError('invalid_input', 'This webhook was changed in the database: delete it, and create it again.')
-
 /** Locks one of the project's endpoints. @throws not_found */
-export const lockOwn = async (tx: Tx, of: Named): Promise<EndpointRow> => {
-  const row = await lockEndpoint(tx, of)
+export const lockOwn = async (tx: Tx, named: Named): Promise<EndpointRow> => {
+  const row = await lockEndpoint(tx, named)
   if (row === null) throw notFound('webhook')
   return row
 }
 
-/** The same with its secrets, for a caller that seals them anew. @throws not_found, invalid_input */
-const lockOpened = async (
-  ctx: WebhookCtx,
-  tx: Tx,
-  of: Named,
-): Promise<{ readonly row: EndpointRow; readonly secrets: Secrets }> => {
-  const row = await lockOwn(tx, of)
+/** Locks an endpoint and opens its secrets, which the caller seals anew. @throws not_found, invalid_input */
+const lockOpened = async (ctx: WebhookCtx, tx: Tx, named: Named) => {
+  const row = await lockOwn(tx, named)
   const secrets = openSecrets(ctx.sealer, row)
-  if (secrets === null) throw forged()
+  // A change would seal the secrets for what an intruder wrote.
+  if (secrets === null) throw invalidInput('This webhook was changed in the database: delete it, and create it again.')
   return { row, secrets }
 }
 
-/** Tells the workers that an endpoint may have something to send. */
-export const ringFor = (tx: Tx, endpointId: string): Promise<void> =>
+/** The workers learn that an endpoint may have something to send. */
+export const wakeDeliverer = (tx: Tx, endpointId: string): Promise<void> =>
   addJob(tx, 'deliver_webhooks', { endpointId }, { key: `webhooks:${endpointId}` })
 
 /** Absent fields stay as they are. */
@@ -59,40 +51,37 @@ type Change = {
   readonly enabled?: boolean | undefined
 }
 
-const switched = async (
+const switchRow = async (
   ctx: Pick<WebhookCtx, 'audit'>,
   tx: Tx,
   { row, enabled, actor }: { readonly row: EndpointRow; readonly enabled: boolean; readonly actor: string },
 ): Promise<void> => {
-  const { id, projectId, state } = row
+  const { id, projectId, state, url } = row
   if (enabled === (state === 'enabled')) return
-  if (enabled) await markEnabled(tx, id)
-  else await markDisabled(tx, { id, why: `${actor} disabled it.` })
-  if (enabled) await ringFor(tx, id)
+  if (enabled) {
+    await markEnabled(tx, id)
+    await wakeDeliverer(tx, id)
+  } else await markDisabled(tx, { id, why: `${actor} disabled it.` })
   const action = enabled ? 'webhook_enabled' : 'webhook_disabled'
-  await ctx.audit.record(tx, { projectId, actor, action, subject: id, details: { url: row.url } })
+  await ctx.audit.record(tx, { projectId, actor, action, subject: id, details: { url } })
 }
 
-/**
- * Changes an endpoint. One that is enabled again gets first what it missed.
- * @throws not_found, invalid_input
- */
+/** Changes an endpoint. One that is enabled again gets first what it missed. @throws not_found, invalid_input */
 export const changeEndpoint = (
   ctx: WebhookCtx,
-  { url, eventTypes, email, order, enabled, ...of }: Named & Change,
+  { url, eventTypes, email, order, enabled, ...named }: Named & Change,
 ): Promise<void> =>
   ctx.db.transaction(async (tx) => {
-    const { row, secrets } = await lockOpened(ctx, tx, of)
+    const { row, secrets } = await lockOpened(ctx, tx, named)
     const facts = {
-      id: row.id,
-      projectId: row.projectId,
+      ...factsOf(row),
       url: url === undefined ? row.url : readEndpointUrl(ctx.config, url),
       eventTypes: eventTypes === undefined ? row.eventTypes : orderedTypes(eventTypes),
       contactEmail: email === undefined ? row.contactEmail : email && readEmailAddress(email),
     }
     if (order !== undefined && order !== row.order) {
       await writeOrder(tx, { id: row.id, order })
-      await ringFor(tx, row.id)
+      await wakeDeliverer(tx, row.id)
     }
     if ([url, eventTypes, email, order].some((each) => each !== undefined)) {
       await writeEndpoint(tx, { ...facts, sealed: sealSecrets(ctx.sealer, { ...facts, secrets }) })
@@ -102,34 +91,31 @@ export const changeEndpoint = (
         email: facts.contactEmail ?? '',
         order: order ?? row.order,
       }
-      const { projectId, actor } = of
+      const { projectId, actor } = named
       await ctx.audit.record(tx, { projectId, actor, action: 'webhook_changed', subject: row.id, details })
     }
     // What waits for a receiver that was down, or asked for a pause, goes to the other one at once.
     if (facts.url !== row.url && row.state === 'enabled') {
       await endPause(tx, row.id)
-      await ringFor(tx, row.id)
+      await wakeDeliverer(tx, row.id)
     }
-    if (enabled !== undefined) await switched(ctx, tx, { row, enabled, actor: of.actor })
+    if (enabled !== undefined) await switchRow(ctx, tx, { row, enabled, actor: named.actor })
   })
 
 /** Enables or disables an endpoint. For operators. @throws not_found */
 export const switchEndpoint = (
   ctx: Pick<WebhookCtx, 'db' | 'audit'>,
-  { enabled, ...of }: Named & { readonly enabled: boolean },
+  { enabled, ...named }: Named & { readonly enabled: boolean },
 ): Promise<void> =>
-  ctx.db.transaction(async (tx) => switched(ctx, tx, { row: await lockOwn(tx, of), enabled, actor: of.actor }))
+  ctx.db.transaction(async (tx) => switchRow(ctx, tx, { row: await lockOwn(tx, named), enabled, actor: named.actor }))
 
-/**
- * Gives an endpoint another secret. Both sign for a while, so that the receiver has time to learn the new one.
- * @returns the new secret, which is not shown again. @throws not_found, invalid_input
- */
+/** Both secrets sign for a while, so that the receiver can learn the new one. @throws not_found, invalid_input */
 export const rotateSecret = (
   ctx: WebhookCtx,
-  { overlapSeconds, ...of }: Named & { readonly overlapSeconds: number },
+  { overlapSeconds, ...named }: Named & { readonly overlapSeconds: number },
 ): Promise<string> =>
   ctx.db.transaction(async (tx) => {
-    const { row, secrets } = await lockOpened(ctx, tx, of)
+    const { row, secrets } = await lockOpened(ctx, tx, named)
     const secret = newSecret()
     const end = new Date(ctx.now().getTime() + overlapSeconds * 1_000)
     const earlier = secrets
@@ -141,7 +127,7 @@ export const rotateSecret = (
       .slice(0, EARLIER_SECRETS_MAX)
     const sealed = sealSecrets(ctx.sealer, { ...row, secrets: [{ secret, until: null }, ...earlier] })
     await writeEndpoint(tx, { ...factsOf(row), sealed })
-    const { projectId, actor } = of
+    const { projectId, actor } = named
     const details = { overlap_seconds: String(overlapSeconds) }
     await ctx.audit.record(tx, { projectId, actor, action: 'webhook_secret_rotated', subject: row.id, details })
     return secret
@@ -156,10 +142,10 @@ const factsOf = ({ id, projectId, url, eventTypes, contactEmail }: EndpointRow) 
 })
 
 /** Removes an endpoint with its deliveries. @throws not_found */
-export const removeEndpoint = (ctx: Pick<WebhookCtx, 'db' | 'audit'>, of: Named): Promise<void> =>
+export const removeEndpoint = (ctx: Pick<WebhookCtx, 'db' | 'audit'>, named: Named): Promise<void> =>
   ctx.db.transaction(async (tx) => {
-    const { id, url } = await lockOwn(tx, of)
-    const { projectId, actor } = of
+    const { id, url } = await lockOwn(tx, named)
+    const { projectId, actor } = named
     await deleteEndpoint(tx, { projectId, id })
     await ctx.audit.record(tx, { projectId, actor, action: 'webhook_removed', subject: id, details: { url } })
   })

@@ -1,23 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { HasDb } from '../../../db/client.ts'
 import { lastNumber, numberEvents } from '../../../db/queries/events.ts'
 import { insertEndpoint, lockEndpointCount } from '../../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../../db/words.ts'
 import { readEmailAddress } from '../../identity/mail/address.ts'
-import type { HasAudit } from '../../platform/audit/audit.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasConfig } from '../../platform/config.ts'
-import { AppError } from '../../platform/errors.ts'
-import type { HasSealer } from '../../platform/sealing/sealer.ts'
-import { sealSecrets } from './endpoint.ts'
+import type { SigningCtx } from '../../signing/ctx.ts'
+import { invalidInput } from '../../signing/schema.ts'
+import { readEndpointUrl, sealSecrets } from './endpoint.ts'
 import { newSecret } from './sign.ts'
-import { readEndpointUrl } from './url.ts'
 
 /** Each event is sent to each of them. */
 const ENDPOINTS_MAX = 20
 const NUMBERED_AT_ONCE = 10_000
 
-export type WebhookCtx = HasDb & HasSealer & HasAudit & HasConfig & HasClock
+export type WebhookCtx = Pick<SigningCtx, 'db' | 'sealer' | 'audit' | 'config' | 'now'>
 
 type NewEndpoint = {
   readonly projectId: string
@@ -25,7 +20,7 @@ type NewEndpoint = {
   readonly url: string
   /** Empty: every type. */
   readonly eventTypes: readonly string[]
-  /** null: nobody gets a mail. */
+  /** null: no mails are sent. */
   readonly email: string | null
   readonly order: WebhookOrder
 }
@@ -33,19 +28,8 @@ type NewEndpoint = {
 /** An endpoint's types, each once and in one order: the secrets are sealed for this list. */
 export const orderedTypes = (types: readonly string[]): string[] => [...new Set(types)].sort()
 
-/**
- * Adds an endpoint, which gets the events from now on.
- * @returns its secret too, which is not shown again. @throws invalid_input
- */
-export const createEndpoint = async (
-  ctx: WebhookCtx,
-  input: NewEndpoint,
-): Promise<{
-  readonly id: string
-  readonly url: string
-  readonly eventTypes: readonly string[]
-  readonly secret: string
-}> => {
+/** The endpoint gets the events from now on. Its secret is not shown again. @throws invalid_input */
+export const createEndpoint = async (ctx: WebhookCtx, input: NewEndpoint) => {
   const { projectId, actor, order } = input
   const facts = {
     id: randomUUID(),
@@ -59,7 +43,7 @@ export const createEndpoint = async (
   while ((await numberEvents(ctx.db, { projectId, atMost: NUMBERED_AT_ONCE })) === NUMBERED_AT_ONCE);
   await ctx.db.transaction(async (tx) => {
     if ((await lockEndpointCount(tx, projectId)) >= ENDPOINTS_MAX) {
-      throw new AppError('invalid_input', `A project can have ${ENDPOINTS_MAX} webhooks: delete one first.`)
+      throw invalidInput(`A project can have ${ENDPOINTS_MAX} webhooks: delete one first.`)
     }
     await insertEndpoint(tx, { ...facts, sealed, order, cursor: await lastNumber(tx, { projectId }) })
     const { url, eventTypes } = facts

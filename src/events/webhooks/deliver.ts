@@ -1,17 +1,18 @@
 // One round of deliveries of an endpoint, in three steps:
 //
-//   lease    one transaction locks the endpoint, makes deliveries of the events since its cursor, and leases the first delivery of
-//            each lane that is due. So nobody else sends it, or another one of its lane, for a while;
+//   lease    one transaction locks the endpoint, makes deliveries of the events since its cursor, and leases the first
+//            delivery of each lane that is due. So no other worker sends it, or another one of its lane, for a while;
 //   send     without a transaction: the request is signed and posted;
 //   record   one transaction writes the outcome, and ends the lease.
 //
 // The transaction that records also leases, so that the next one of a lane needs no further round trip to the database.
 //
-// A worker that dies between the last two has sent without a record: when the lease is over, another one sends the same message
-// with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time. One whose receiver asked for
-// a pause (`Retry-After`) gets none until that is over, except tests: the receiver may have asked for all events, and not for one.
+// A worker that dies before it records has sent without a record: when the lease is over, another worker sends the same
+// message with the same webhook-id. An endpoint that has failed several times in a row gets one request at a time. One
+// whose receiver asked for a pause (`Retry-After`) gets only tests until the pause is over: the receiver may have asked
+// because of all events, and one test is little.
 
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import {
   type DeliveryRow,
   endWithoutEvent,
@@ -24,13 +25,7 @@ import {
   takeUpEvents,
 } from '../../../db/queries/webhook-deliveries.ts'
 import { type EndpointRow, endPause, lockEndpointById, numberEventsFor } from '../../../db/queries/webhooks.ts'
-import type { HasSecurityEvents } from '../../identity/security-events.ts'
-import type { HasWorkerAudit } from '../../platform/audit/audit.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasConfig } from '../../platform/config.ts'
-import type { HasMetrics } from '../../platform/metrics/metrics.ts'
-import type { HasLog } from '../../platform/process/log.ts'
-import type { HasSealer } from '../../platform/sealing/sealer.ts'
+import type { TrackingCtx } from '../../signing/ctx.ts'
 import type { ProjectEvent } from '../schema.ts'
 import { type ShownCtx, shownEvents } from '../shown.ts'
 import { openOurs, type Secrets, validSecrets } from './endpoint.ts'
@@ -43,12 +38,12 @@ import { signedHeaders } from './sign.ts'
 type Message = { readonly id: string; readonly body: string }
 
 /** With its time: after a restore of the database another event may get the number of one that the receiver has. */
-const messageOf = (event: ProjectEvent): Message => ({
+const writeMessage = (event: ProjectEvent): Message => ({
   id: `${event.project_id}-${event.id}-${Date.parse(event.created_at)}`,
   body: JSON.stringify(event),
 })
 
-const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message => ({
+const writeTest = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message => ({
   id,
   body: JSON.stringify({
     id,
@@ -60,8 +55,7 @@ const testOf = ({ id, projectId, endpointId, createdAt }: DeliveryRow): Message 
   }),
 })
 
-/** The messages of deliveries, by the deliveries' ids. An event that was deleted has none. */
-const messagesOf = async (ctx: ShownCtx, leased: readonly LeasedRow[]): Promise<ReadonlyMap<string, Message>> => {
+const readMessages = async (ctx: ShownCtx, leased: readonly LeasedRow[]): Promise<ReadonlyMap<string, Message>> => {
   const shown = await shownEvents(
     ctx,
     leased.flatMap(({ event }) => event ?? []),
@@ -69,9 +63,9 @@ const messagesOf = async (ctx: ShownCtx, leased: readonly LeasedRow[]): Promise<
   const events = new Map(shown.map((event) => [event.id, event]))
   return new Map(
     leased.flatMap(({ delivery }) => {
-      if (delivery.number === null) return [[delivery.id, testOf(delivery)] as const]
+      if (delivery.number === null) return [[delivery.id, writeTest(delivery)] as const]
       const event = events.get(delivery.number.toString())
-      return event === undefined ? [] : [[delivery.id, messageOf(event)] as const]
+      return event === undefined ? [] : [[delivery.id, writeMessage(event)] as const]
     }),
   )
 }
@@ -85,10 +79,8 @@ const LAST_PAUSE = 8 * HOUR
 /** The part of a pause that is random, so that many deliveries do not come back together. */
 const JITTER = 0.2
 
-/** A receiver that asks for a longer pause (`Retry-After`) gets this one. */
 const RETRY_AFTER_MAX_SECONDS = LAST_PAUSE
 
-/** How long a delivery is tried. */
 const TRIED_SECONDS = 72 * HOUR
 
 /** @param input.attempts how often it has failed, at least once. @param input.random from 0 to 1. */
@@ -111,16 +103,11 @@ const GONE = 410
 /** Longer than a request may take, together with the write of its outcome. */
 const LEASE_SECONDS = ANSWER_TIMEOUT_MS / 1_000 + 15
 
-export type DeliverCtx = HasDb &
-  HasSealer &
-  HasConfig &
-  HasLog &
-  HasWorkerAudit &
-  HasSecurityEvents &
-  HasMetrics &
-  HasClock
+export type DeliverCtx = Pick<
+  TrackingCtx,
+  'db' | 'sealer' | 'config' | 'log' | 'audit' | 'securityEvents' | 'metrics' | 'now'
+>
 
-/** A delivery to send now, and what is needed for that. */
 export type Leased = {
   readonly endpoint: EndpointRow
   readonly delivery: DeliveryRow
@@ -128,7 +115,6 @@ export type Leased = {
   readonly message: Message
 }
 
-/** Sends one delivery. */
 export const sendLeased = (ctx: DeliverCtx, { endpoint, secrets, message }: Leased): Promise<Posted> =>
   post(ctx, {
     url: endpoint.url,
@@ -148,11 +134,7 @@ type Failed = Pick<Leased, 'endpoint' | 'delivery'> & {
   readonly answer: Posted
 }
 
-const recordFailure = async (
-  ctx: DeliverCtx,
-  tx: Tx,
-  { endpoint, delivery, sentTo, answer }: Failed,
-): Promise<void> => {
+const recordFailure = async (ctx: DeliverCtx, tx: Tx, { endpoint, delivery, sentTo, answer }: Failed) => {
   // Meanwhile it may have been replayed, or its endpoint enabled again: then it has three days from now on.
   const { firstTriedAt, attempts } = (await findDelivery(tx, delivery.id)) ?? delivery
   // What was answered before that, or at another URL, decides nothing about the endpoint as it is now.
@@ -204,14 +186,14 @@ export const recordOutcomes = async (ctx: DeliverCtx, outcomes: readonly Answere
   count(ctx, outcomes)
 }
 
-/** Gives numbers to new events of an endpoint's project, so that they can be leased. @returns whether there may be more. */
+/**
+ * Gives numbers to new events of an endpoint's project, so that they can be leased. @returns whether there may be more.
+ */
 export const numberNews = async (ctx: Pick<DeliverCtx, 'db'>, endpointId: string): Promise<boolean> =>
   (await numberEventsFor(ctx.db, { endpointId, atMost: NUMBERED_AT_ONCE })) === NUMBERED_AT_ONCE
 
 /** `hasMore`: fewer were found than wanted, and yet there may be more to send. */
 type Looked = { readonly leased: readonly Leased[]; readonly hasMore: boolean }
-
-const NOTHING: Looked = { leased: [], hasMore: false }
 
 /** Leases what is due once `taken` is recorded, which it does in the same message. The endpoint must be locked. */
 const lease = async (
@@ -238,7 +220,7 @@ const lease = async (
   let [[{ hasMore, isFull }, rows]] = await Promise.all([takeUpAndLease(WAITING_ENOUGH), recorded])
   const isStuck = isFull && rows.length === 0 && atOnce === AT_ONCE
   if (isStuck) [{ hasMore, isFull }, rows] = await takeUpAndLease(WAITING_MAX)
-  const messages = await messagesOf({ ...ctx, db: tx }, rows)
+  const messages = await readMessages({ ...ctx, db: tx }, rows)
   const gone = rows.flatMap(({ delivery }) => (messages.has(delivery.id) ? [] : [delivery]))
   await endWithoutEvent(tx, gone)
   const leased = rows.flatMap(({ delivery }) => {
@@ -249,10 +231,7 @@ const lease = async (
   return { leased, hasMore: leased.length < atOnce && (hasMore || gone.length > 0) }
 }
 
-/**
- * Records the outcomes of deliveries of one endpoint, in the order given, and leases what is due then.
- * @param input.atOnce how many more this process would send.
- */
+/** Records outcomes in the order given, and leases what is due then. @param input.atOnce how many more to send. */
 export const recordAndLease = async (
   ctx: DeliverCtx,
   input: { readonly endpointId: string; readonly outcomes: readonly Answered[]; readonly atOnce: number },
@@ -274,7 +253,7 @@ export const recordAndLease = async (
     const taken = isPlain ? outcomes : []
     if (endpoint !== null && secrets !== null) return lease(ctx, tx, { endpoint, secrets, taken, atOnce })
     for (const outcome of taken) await recordOutcome(ctx, tx, outcome)
-    return NOTHING
+    return { leased: [], hasMore: false }
   })
   count(ctx, outcomes)
   return looked

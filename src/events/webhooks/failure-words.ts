@@ -12,11 +12,10 @@ export const FAILURE_WORDS: Readonly<Record<PostFailure, (status: number | null)
   status: (status) => (status === null ? 'it answered with an error' : `it answered with status ${status}`),
 }
 
-/** A row's word, which somebody else may have edited. */
+/** null for a word of a row that an intruder edited. */
 export const knownFailure = (text: string | null): PostFailure | null =>
   POST_FAILURES.find((each) => each === text) ?? null
 
-/** A row's failure in words; null if it has none. */
 export const failureInWords = ({
   failure,
   status,

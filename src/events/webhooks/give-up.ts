@@ -1,11 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { type EndpointRow, markDisabled } from '../../../db/queries/webhooks.ts'
 import { mailText, queueMail, sendsMail } from '../../identity/mail/queue.ts'
-import type { HasWorkerAudit } from '../../platform/audit/audit.ts'
-import type { HasConfig } from '../../platform/config.ts'
-import { unreachable } from '../../platform/errors.ts'
-import type { HasLog } from '../../platform/process/log.ts'
-import type { HasSealer } from '../../platform/sealing/sealer.ts'
+import type { DeliverCtx } from './deliver.ts'
 import { FAILURE_WORDS } from './failure-words.ts'
 import type { Posted } from './post.ts'
 
@@ -14,27 +10,19 @@ const MAIL_SECONDS = 3 * 86_400
 /** Why an endpoint is given up: its receiver is gone (410), or has taken nothing for three days. */
 type GivenUp = { readonly why: 'gone' } | { readonly why: 'took_nothing'; readonly since: Date }
 
-/** A sentence about the webhook. */
-const reasonOf = (given: GivenUp, last: string): string => {
-  switch (given.why) {
-    case 'gone':
-      return `Its receiver wants no more events: ${last}.`
-    case 'took_nothing':
-      return `It took nothing since ${given.since.toISOString()}: ${last}.`
-    default:
-      return unreachable(given)
-  }
-}
+const describeReason = (given: GivenUp, last: string): string =>
+  given.why === 'gone'
+    ? `Its receiver wants no more events: ${last}.`
+    : `It took nothing since ${given.since.toISOString()}: ${last}.`
 
-/** Disables an endpoint, and writes a mail to its contact. */
 export const giveUp = async (
-  ctx: HasWorkerAudit & HasSealer & HasConfig & HasLog,
+  ctx: DeliverCtx,
   tx: Tx,
   { endpoint, answer, given }: { readonly endpoint: EndpointRow; readonly answer: Posted; readonly given: GivenUp },
 ): Promise<void> => {
   const { id, projectId, url, contactEmail } = endpoint
   if (endpoint.state !== 'enabled' || answer.failure === null) return
-  const why = reasonOf(given, FAILURE_WORDS[answer.failure](answer.status))
+  const why = describeReason(given, FAILURE_WORDS[answer.failure](answer.status))
   await markDisabled(tx, { id, why })
   await ctx.audit.record(tx, {
     projectId,

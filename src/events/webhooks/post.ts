@@ -17,8 +17,7 @@ export type Posted = {
   readonly retryAfterSeconds?: number
 }
 
-/** Text that can be shown on a terminal and a page. */
-const excerptOf = (text: string): string =>
+const cleanExcerpt = (text: string): string =>
   text
     .replace(/[\p{C}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim()
@@ -39,7 +38,7 @@ export const post = async (
     return {
       failure: isRedirect ? 'redirected' : 'status',
       status,
-      excerpt: excerptOf(text),
+      excerpt: cleanExcerpt(text),
       ...(retryAfter !== undefined && { retryAfterSeconds: retryAfterSeconds(retryAfter, new Date()) }),
     }
   } catch (error) {

@@ -1,4 +1,5 @@
-// The header Retry-After (RFC 9110 §10.2.3): seconds, or a date in one of the three forms of §5.6.7, which all are UTC. Pure.
+// The header Retry-After (RFC 9110 §10.2.3): seconds, or a date in one of the three forms of §5.6.7, which all are UTC.
+// Pure.
 
 const DATE = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,

@@ -1,5 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { DeliveryRow } from '../../../db/queries/webhook-deliveries.ts'
+import type { EndpointView } from '../../../db/queries/webhooks.ts'
 import { EVENT_TYPES, type EventType } from '../../../db/words.ts'
 import { actorOf, type Caller, requireApiKey } from '../../identity/auth/caller.ts'
 import type { Authentication } from '../../identity/auth/plugin.ts'
@@ -7,34 +9,19 @@ import { describedAs, pagingOf, Success, successOf } from '../../platform/http/s
 import type { SigningCtx } from '../../signing/ctx.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from './change.ts'
 import { createEndpoint } from './create.ts'
+import { listDeliveries, listEndpoints, type Replayed, replay, sendTest } from './deliveries.ts'
 import { knownFailure } from './failure-words.ts'
-import { listDeliveries, listEndpoints } from './list.ts'
-import { type Replayed, replay, sendTest } from './replay.ts'
-import {
-  CreatedWebhook,
-  CreateWebhookBody,
-  ListDeliveriesQuery,
-  NamedWebhookBody,
-  overlapOf,
-  ReplayedWebhook,
-  ReplayWebhookBody,
-  RotatedWebhookSecret,
-  RotateWebhookSecretBody,
-  TestedWebhook,
-  UpdateWebhookBody,
-  Webhook,
-  WebhookDelivery,
-} from './schema.ts'
+import * as schema from './schema.ts'
 
 const time = (at: Date | null): string | null => at?.toISOString() ?? null
 
-/** Words of a row, which somebody else may have edited. */
-const typesOf = (words: readonly string[]): EventType[] => EVENT_TYPES.filter((type) => words.includes(type))
+/** Leaves out words of a row that an intruder edited. */
+const knownTypes = (words: readonly string[]): EventType[] => EVENT_TYPES.filter((type) => words.includes(type))
 
-const shown = (row: Awaited<ReturnType<typeof listEndpoints>>[number]): Webhook => ({
+const shown = (row: EndpointView): schema.Webhook => ({
   id: row.id,
   url: row.url,
-  types: typesOf(row.eventTypes),
+  types: knownTypes(row.eventTypes),
   email: row.contactEmail,
   order: row.order,
   state: row.state,
@@ -49,7 +36,7 @@ const shown = (row: Awaited<ReturnType<typeof listEndpoints>>[number]): Webhook 
   created_at: row.createdAt.toISOString(),
 })
 
-const shownDelivery = (row: Awaited<ReturnType<typeof listDeliveries>>[number]): WebhookDelivery => ({
+const shownDelivery = (row: DeliveryRow): schema.WebhookDelivery => ({
   delivery_id: row.id,
   event_id: row.number?.toString() ?? null,
   state: row.state,
@@ -62,13 +49,12 @@ const shownDelivery = (row: Awaited<ReturnType<typeof listDeliveries>>[number]):
   excerpt: row.excerpt,
 })
 
-/** Only an API key reaches its project's webhooks. */
-const namedBy = (caller: Caller, body: { readonly webhook_id: string }) => {
+const readNamed = (caller: Caller, body: { readonly webhook_id: string }) => {
   requireApiKey(caller)
   return { projectId: caller.projectId, id: body.webhook_id.toLowerCase(), actor: actorOf(caller) }
 }
 
-const replayedBy = ({ delivery_id, after }: Static<typeof ReplayWebhookBody>): Replayed => {
+const readReplayed = ({ delivery_id, after }: Static<typeof schema.ReplayWebhookBody>): Replayed => {
   if (delivery_id !== undefined) return { what: 'delivery', deliveryId: delivery_id.toLowerCase() }
   return after === undefined ? { what: 'failed' } : { what: 'after', number: BigInt(after) }
 }
@@ -85,7 +71,7 @@ const endpointRoutes = (ctx: SigningCtx, authentication: Authentication) =>
         return (await listEndpoints(ctx, { projectId: caller.projectId })).map(shown)
       },
       {
-        response: { 200: Type.Array(Webhook) },
+        response: { 200: Type.Array(schema.Webhook) },
         ...detail('List webhooks', "The project's webhooks, oldest first. Secrets are not shown. For API keys only."),
       },
     )
@@ -101,11 +87,11 @@ const endpointRoutes = (ctx: SigningCtx, authentication: Authentication) =>
           email: body.email ?? null,
           order: body.order ?? 'wallet',
         })
-        return { id, url, types: typesOf(eventTypes), secret }
+        return { id, url, types: knownTypes(eventTypes), secret }
       },
       {
-        body: CreateWebhookBody,
-        response: { 200: CreatedWebhook },
+        body: schema.CreateWebhookBody,
+        response: { 200: schema.CreatedWebhook },
         ...detail(
           'Create a webhook',
           'A URL that gets the events of the project from now on, signed by Standard Webhooks: those of one wallet in their order, unless `order` is `none`, each at least once. At most 20.',
@@ -117,7 +103,7 @@ const endpointRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       ({ body, caller }) =>
         successOf(
           changeEndpoint(ctx, {
-            ...namedBy(caller, body),
+            ...readNamed(caller, body),
             url: body.url,
             eventTypes: body.types,
             email: body.email,
@@ -126,24 +112,24 @@ const endpointRoutes = (ctx: SigningCtx, authentication: Authentication) =>
           }),
         ),
       {
-        body: UpdateWebhookBody,
+        body: schema.UpdateWebhookBody,
         response: { 200: Success },
         ...detail('Change a webhook', 'Absent fields stay as they are.', ['not_found']),
       },
     )
-    .post('/remove', ({ body, caller }) => successOf(removeEndpoint(ctx, namedBy(caller, body))), {
-      body: NamedWebhookBody,
+    .post('/remove', ({ body, caller }) => successOf(removeEndpoint(ctx, readNamed(caller, body))), {
+      body: schema.NamedWebhookBody,
       response: { 200: Success },
       ...detail('Delete a webhook', 'What waits for it is not sent any more.', ['not_found']),
     })
     .post(
       '/rotate',
       async ({ body, caller }) => ({
-        secret: await rotateSecret(ctx, { ...namedBy(caller, body), overlapSeconds: overlapOf(body) }),
+        secret: await rotateSecret(ctx, { ...readNamed(caller, body), overlapSeconds: schema.overlapOf(body) }),
       }),
       {
-        body: RotateWebhookSecretBody,
-        response: { 200: RotatedWebhookSecret },
+        body: schema.RotateWebhookSecretBody,
+        response: { 200: schema.RotatedWebhookSecret },
         ...detail(
           'Rotate the secret of a webhook',
           'For a while each request has two signatures, by the new secret and by the one before.',
@@ -155,9 +141,9 @@ const endpointRoutes = (ctx: SigningCtx, authentication: Authentication) =>
 const deliveryRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ normalize: false })
     .use(authentication)
-    .post('/test', async ({ body, caller }) => ({ delivery_id: await sendTest(ctx, namedBy(caller, body)) }), {
-      body: NamedWebhookBody,
-      response: { 200: TestedWebhook },
+    .post('/test', async ({ body, caller }) => ({ delivery_id: await sendTest(ctx, readNamed(caller, body)) }), {
+      body: schema.NamedWebhookBody,
+      response: { 200: schema.TestedWebhook },
       ...detail(
         'Test a webhook',
         'Sends a message of the type `webhook.test`, past what waits. What became of it is in the deliveries.',
@@ -167,30 +153,29 @@ const deliveryRoutes = (ctx: SigningCtx, authentication: Authentication) =>
     .post(
       '/replay',
       async ({ body, caller }) => ({
-        deliveries: await replay(ctx, { ...namedBy(caller, body), replayed: replayedBy(body) }),
+        deliveries: await replay(ctx, { ...readNamed(caller, body), replayed: readReplayed(body) }),
       }),
       {
-        body: ReplayWebhookBody,
-        response: { 200: ReplayedWebhook },
+        body: schema.ReplayWebhookBody,
+        response: { 200: schema.ReplayedWebhook },
         ...detail('Send events again', 'With the same `webhook-id` as before.', ['not_found']),
       },
     )
     .get(
       '/deliveries',
       async ({ query, caller }) => {
-        const { projectId, id: endpointId } = namedBy(caller, query)
+        const { projectId, id: endpointId } = readNamed(caller, query)
         const state = query.state ?? null
         const rows = await listDeliveries(ctx, { projectId, endpointId, state, ...pagingOf(query) })
         return rows.map(shownDelivery)
       },
       {
-        query: ListDeliveriesQuery,
-        response: { 200: Type.Array(WebhookDelivery) },
+        query: schema.ListDeliveriesQuery,
+        response: { 200: Type.Array(schema.WebhookDelivery) },
         ...detail('List deliveries', 'Newest first. Those that have ended are kept for a week.', ['not_found']),
       },
     )
 
-/** /webhooks */
 export const webhookRoutes = (ctx: SigningCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/webhooks', normalize: false })
     .use(endpointRoutes(ctx, authentication))

@@ -2,10 +2,10 @@ import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { DELIVERY_STATES, EVENT_TYPES, POST_FAILURES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../../../db/words.ts'
 import { ClosedObject, closed, OneOf, PagingFields, UuidField } from '../../platform/http/schema.ts'
+import { OrNull, TimeField, WholeNumber } from '../../signing/schema.ts'
+import { ProjectEvent } from '../schema.ts'
 
-const Time = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
-const TimeOrNull = (description: string) => Type.Union([Time(description), Type.Null()], { description })
+const TimeOrNull = (description: string) => OrNull(TimeField(description), description)
 
 const WebhookIdField = UuidField('The webhook.')
 
@@ -46,9 +46,10 @@ const SecretField = Type.String({
   examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
 })
 
-const FailureField = Type.Union([OneOf(POST_FAILURES, { description: 'Why.', examples: ['status'] }), Type.Null()], {
-  description: 'Why the last request was not taken.',
-})
+const FailureField = OrNull(
+  OneOf(POST_FAILURES, { description: 'Why.', examples: ['status'] }),
+  'Why the last request was not taken.',
+)
 
 export const Webhook = ClosedObject('Webhook', {
   id: UuidField("The webhook's id."),
@@ -58,9 +59,7 @@ export const Webhook = ClosedObject('Webhook', {
   order: OrderField,
   state: OneOf(WEBHOOK_STATES, { description: 'Whether events are sent to it.', examples: ['enabled'] }),
   disabled_at: TimeOrNull('Since when it is disabled.'),
-  disabled_why: Type.Union([Type.String({ examples: ['operator disabled it.'] }), Type.Null()], {
-    description: 'Why it is disabled.',
-  }),
+  disabled_why: OrNull(Type.String({ examples: ['operator disabled it.'] }), 'Why it is disabled.'),
   paused_until: TimeOrNull(
     'Until when nothing but tests is sent to it, because its receiver asked for that (`Retry-After`).',
   ),
@@ -69,7 +68,7 @@ export const Webhook = ClosedObject('Webhook', {
   last_success_at: TimeOrNull('When it last took a message, to some seconds.'),
   last_failure_at: TimeOrNull('When a request last failed.'),
   last_failure: FailureField,
-  created_at: Time('When it was created.'),
+  created_at: TimeField('When it was created.'),
 })
 export type Webhook = Static<typeof Webhook>
 
@@ -110,12 +109,9 @@ const OVERLAP_SECONDS_MAX = 7 * 86_400
 export const RotateWebhookSecretBody = ClosedObject('RotateWebhookSecret', {
   webhook_id: WebhookIdField,
   overlap_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: OVERLAP_SECONDS_MAX,
-      description: `How long the secret before signs too: ${OVERLAP_SECONDS}, a day, by default.`,
-      rule: `a whole number from 0 to ${OVERLAP_SECONDS_MAX}`,
-      examples: [OVERLAP_SECONDS],
+    WholeNumber(`How long the secret before signs too: ${OVERLAP_SECONDS}, a day, by default.`, {
+      range: [0, OVERLAP_SECONDS_MAX],
+      example: OVERLAP_SECONDS,
     }),
   ),
 })
@@ -155,24 +151,20 @@ export const ReplayedWebhook = ClosedObject('ReplayedWebhook', {
 
 export const WebhookDelivery = ClosedObject('WebhookDelivery', {
   delivery_id: UuidField('Names it.'),
-  event_id: Type.Union([Type.String({ examples: ['42'] }), Type.Null()], {
-    description: 'The event; null for a test.',
-  }),
+  event_id: OrNull(Type.String({ examples: ['42'] }), 'The event; null for a test.'),
   state: OneOf(DELIVERY_STATES, {
     description: '`failed`: it was not taken within three days.',
     examples: ['delivered'],
   }),
   attempts: Type.Integer({ minimum: 0, description: 'How often it was sent.', examples: [1] }),
-  created_at: Time('When it began to wait.'),
+  created_at: TimeField('When it began to wait.'),
   next_at: TimeOrNull(
     'When it is sent next, at the earliest; null if it has ended, and while an earlier one of the same wallet waits.',
   ),
   ended_at: TimeOrNull('When it was delivered, or given up.'),
-  status: Type.Union([Type.Integer({ examples: [200] }), Type.Null()], { description: "The last answer's status." }),
+  status: OrNull(Type.Integer({ examples: [200] }), "The last answer's status."),
   failure: FailureField,
-  excerpt: Type.Union([Type.String({ examples: ['try later'] }), Type.Null()], {
-    description: 'The beginning of the last answer, if it refused.',
-  }),
+  excerpt: OrNull(Type.String({ examples: ['try later'] }), 'The beginning of the last answer, if it refused.'),
 })
 export type WebhookDelivery = Static<typeof WebhookDelivery>
 
@@ -193,9 +185,55 @@ export const WebhookTestMessage = ClosedObject(
     id: UuidField('Of the message.'),
     type: Type.Literal(TEST_TYPE, { examples: [TEST_TYPE] }),
     version: Type.Literal(1, { description: 'Of the form of `data`.', examples: [1] }),
-    created_at: Time('When it was asked for: ISO 8601, UTC.'),
+    created_at: TimeField('When it was asked for: ISO 8601, UTC.'),
     project_id: UuidField('The project.'),
     data: ClosedObject('WebhookTestMessageData', { webhook_id: WebhookIdField }),
   },
   { description: 'What `POST /webhooks/test` sends.' },
 )
+
+const header = (name: string, description: string, example: string) => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema: { type: 'string', examples: [example] },
+})
+
+/** What a receiver gets, for the OpenAPI document (3.1, `webhooks`). */
+export const WEBHOOKS = {
+  project_event: {
+    post: {
+      operationId: 'project_event',
+      tags: ['Webhooks'],
+      summary: 'An event of the project',
+      description:
+        'Posted to each webhook that wants its type, at least once, and in order for each wallet unless its `order` is `none`. Verify the signature by Standard Webhooks.',
+      security: [],
+      parameters: [
+        header('webhook-id', 'The same each time that this message is sent.', 'msg_1'),
+        header('webhook-timestamp', 'When it was sent: seconds since 1970.', '1769860800'),
+        header(
+          'webhook-signature',
+          'One signature for each valid secret, separated by spaces.',
+          'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
+        ),
+      ],
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: { anyOf: [ProjectEvent, WebhookTestMessage] } } },
+      },
+      responses: {
+        '2XX': { description: 'It was taken. Anything else is sent again.' },
+        410: { description: 'No more events are wanted: the webhook is disabled.' },
+        default: {
+          description:
+            'It is sent again, not before the time of `Retry-After`, if that is not more than eight hours away.',
+          headers: {
+            'Retry-After': { description: 'Seconds, or a date.', schema: { type: 'string', examples: ['120'] } },
+          },
+        },
+      },
+    },
+  },
+}

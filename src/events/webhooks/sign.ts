@@ -1,15 +1,15 @@
-// Standard Webhooks 1.0 (standardwebhooks.com): a secret is `whsec_` and 24 to 64 bytes in base64; a signature is `v1,` and the
-// HMAC-SHA-256 of `id.timestamp.body` in base64. During a rotation the header has one signature for each secret.
+// Standard Webhooks 1.0 (standardwebhooks.com): a secret is `whsec_` and 24 to 64 bytes in base64; a signature is `v1,`
+// and the HMAC-SHA-256 of `id.timestamp.body` in base64. During a rotation the header has one signature for each
+// secret.
 
 import { createHmac, randomBytes } from 'node:crypto'
 
 const PREFIX = 'whsec_'
 const SECRET_BYTES = 32
 
-/** A new secret, as its receiver gets it. */
 export const newSecret = (): string => PREFIX + randomBytes(SECRET_BYTES).toString('base64')
 
-const signatureBy = (secret: string, signed: string): string => {
+const signText = (secret: string, signed: string): string => {
   const key = Buffer.from(secret.slice(PREFIX.length), 'base64')
   return `v1,${createHmac('sha256', key).update(signed, 'utf8').digest('base64')}`
 }
@@ -27,6 +27,6 @@ export const signedHeaders = (input: {
   return {
     'webhook-id': messageId,
     'webhook-timestamp': timestamp,
-    'webhook-signature': secrets.map((secret) => signatureBy(secret, signed)).join(' '),
+    'webhook-signature': secrets.map((secret) => signText(secret, signed)).join(' '),
   }
 }

@@ -1,8 +1,7 @@
 // What an operator can do with webhooks at the console.
 
 import { switchEndpoint } from '../../events/webhooks/change.ts'
-import { nameWebhook } from '../../events/webhooks/list.ts'
-import { replay } from '../../events/webhooks/replay.ts'
+import { nameWebhook, replay } from '../../events/webhooks/deliveries.ts'
 import { type Fields, idIn, type Prepared } from './prepared.ts'
 
 const of = (id: string) => ({ fields: { id }, asks: null, back: `/webhooks/${id}` })

@@ -23,7 +23,7 @@ import { CURSOR_PURPOSES, type Network } from '../../../db/words.ts'
 import type { Chain } from '../../chains/chain.ts'
 import type { Chains } from '../../chains/chains.ts'
 import { AppError } from '../../platform/errors.ts'
-import { signerAddressOf } from '../../signing/wallets/contract-wallet.ts'
+import { signerAddressOf } from '../../signing/wallets/signer.ts'
 import type { HasVault } from '../../vault/contract/vault.ts'
 import { freeze, unfreeze } from '../freezes/freeze.ts'
 

@@ -32,8 +32,7 @@ import {
   recordSubmitted,
   type SignedAttempt,
 } from '../../signing/transactions/recorded.ts'
-import { type AboutWallet, addressesOf } from '../../signing/wallets/create.ts'
-import { requestBackfill } from '../../signing/wallets/request-backfill.ts'
+import { type AboutWallet, addressesOf, requestBackfill } from '../../signing/wallets/create.ts'
 import type { JournalNote, OperatorVault, Vault } from '../../vault/contract/vault.ts'
 import { insertNewProject } from '../projects.ts'
 import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'

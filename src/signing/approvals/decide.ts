@@ -1,7 +1,7 @@
-// An approver decides with their passkey. The challenge is the hash of approval, request and decision (src/vault/language/approval.ts).
-// So the assertion is valid for these alone, and nothing is stored between begin and decide.
+// An approver decides with their passkey. The challenge is the hash of approval, request and decision
+// (src/vault/language/approval.ts). So the assertion is valid for these alone, and nothing is stored between begin and
+// decide.
 
-import type { HasDb } from '../../../db/client.ts'
 import {
   type ApprovalRow,
   decisionOf,
@@ -17,28 +17,23 @@ import { actorOf, type UserCaller } from '../../identity/auth/caller.ts'
 import { isPasskeyPage } from '../../identity/auth/relying-party.ts'
 import { isOurs, passkeyMac } from '../../identity/auth/row-macs.ts'
 import { type AssertionJson, type CeremonyRefusal, verifyAssertion } from '../../identity/auth/webauthn.ts'
-import type { HasSecurityEvents } from '../../identity/security-events.ts'
-import type { HasAudit } from '../../platform/audit/audit.ts'
-import type { HasConfig } from '../../platform/config.ts'
 import { AppError, notFound } from '../../platform/errors.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { HasVault, UnrevokedPolicy } from '../../vault/contract/vault.ts'
+import type { UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { approvalChallenge } from '../../vault/language/approval.ts'
+import type { SigningCtx } from '../ctx.ts'
 import { POLICIES_A_WALLET_MAX } from '../policies/delegated.ts'
-import { approvalEnded, requireOpen } from './grant.ts'
-
-type Deciding = HasConfig & HasDb & HasVault & HasIdentity & HasAudit & HasSecurityEvents
+import { approvalEnded, requireOpen } from '../policies/grant.ts'
+import { invalidInput } from '../schema.ts'
 
 type Decide = { readonly id: string; readonly decision: ApprovalDecision }
 
 type Required = NonNullable<UnrevokedPolicy['requireApproval']>
-type Approver = Required['approvers'][number]
 
-const challengeFor = (approval: ApprovalRow, decision: ApprovalDecision): string =>
+const makeChallenge = (approval: ApprovalRow, decision: ApprovalDecision): string =>
   Buffer.from(approvalChallenge({ ...approval, decision })).toString('base64url')
 
 /** Reads from the vault who may approve, and for how long: the present terms of the policy. */
-const requiredBy = async ({ vault }: Deciding, { walletId, policyId }: ApprovalRow): Promise<Required | null> => {
+const readRequired = async ({ vault }: SigningCtx, { walletId, policyId }: ApprovalRow): Promise<Required | null> => {
   const policies = await vault.unrevokedPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
   const policy = policies.find(({ id }) => id === policyId)
   if (policy === undefined) throw approvalEnded('belongs to a policy that was revoked')
@@ -46,10 +41,10 @@ const requiredBy = async ({ vault }: Deciding, { walletId, policyId }: ApprovalR
 }
 
 /** An approval, and the caller's passkeys that its policy names. Answers not_found to anyone who is not an approver. */
-const deciding = async (ctx: Deciding, { projectId, userId }: UserCaller, id: string) => {
+const findDecidable = async (ctx: SigningCtx, { projectId, userId }: UserCaller, id: string) => {
   const approval = await findApproval(ctx.db, { projectId, id: id.toLowerCase() })
   if (approval === null || !approval.approverIds.includes(userId)) throw notFound('approval')
-  const required = await requiredBy(ctx, approval)
+  const required = await readRequired(ctx, approval)
   const own = required?.approvers.filter((approver) => approver.userId === userId) ?? []
   if (required === null || own.length === 0) throw notFound('approval')
   // The row was edited: the approver would sign for longer than the policy allows.
@@ -58,18 +53,17 @@ const deciding = async (ctx: Deciding, { projectId, userId }: UserCaller, id: st
 }
 
 /**
- * Makes the options for the browser's `navigator.credentials.get`, with the passkeys that the policy names and that work on the
- * page.
+ * The options for `navigator.credentials.get`, with passkeys that the policy names and that work on the page.
  * @param input.origin the header `Origin`; null if a server calls. It gets the options for the first passkey.
  */
 export const beginDecision = async (
-  ctx: Deciding,
+  ctx: SigningCtx,
   caller: UserCaller,
   { id, decision, origin }: Decide & { readonly origin: string | null },
 ) => {
   const [project, { approval, own }] = await Promise.all([
     requireProject(ctx, caller.projectId),
-    deciding(ctx, caller, id),
+    findDecidable(ctx, caller, id),
   ])
   requireOpen(approval)
   const [first] = own.filter(({ rpId }) => origin === null || isPasskeyPage(ctx, project, rpId)(origin))
@@ -79,7 +73,7 @@ export const beginDecision = async (
   }
   return {
     publicKey: {
-      challenge: challengeFor(approval, decision),
+      challenge: makeChallenge(approval, decision),
       timeout: 300_000,
       rpId: first.rpId,
       allowCredentials: own
@@ -101,18 +95,12 @@ const SENTENCES: Readonly<Record<CeremonyRefusal, string>> = {
   counter: "The passkey's counter must rise: somebody may have copied it.",
 }
 
-const refuse = (refusal: CeremonyRefusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
+const refuse = (refusal: CeremonyRefusal): AppError => invalidInput(SENTENCES[refusal])
 
-/** Verifies an assertion of the caller by a passkey that the policy names. */
-const verified = async (
-  ctx: Deciding,
-  input: {
-    readonly caller: UserCaller
-    readonly approval: ApprovalRow
-    readonly own: readonly Approver[]
-    readonly decision: ApprovalDecision
-    readonly assertion: AssertionJson
-  },
+const verifyDecision = async (
+  ctx: SigningCtx,
+  input: Awaited<ReturnType<typeof findDecidable>> &
+    Pick<Decide, 'decision'> & { readonly caller: UserCaller; readonly assertion: AssertionJson },
 ) => {
   const { caller, approval, own, decision, assertion } = input
   const { projectId, userId } = caller
@@ -126,39 +114,36 @@ const verified = async (
     throw refuse('invalid')
   }
   const { rpId } = passkey
-  const expected = { rpId, challenge: challengeFor(approval, decision), isOrigin: isPasskeyPage(ctx, project, rpId) }
+  const expected = { rpId, challenge: makeChallenge(approval, decision), isOrigin: isPasskeyPage(ctx, project, rpId) }
   const result = await verifyAssertion(assertion, expected, passkey)
   if ('refused' in result) throw refuse(result.refused)
   return { passkey, ...result.verified }
 }
 
-/**
- * Records an approver's decision. One rejection ends an approval, even a granted one, if it was not used yet. Repeating a
- * decision changes nothing.
- */
+/** One rejection ends an approval, even a granted one, if it was not used yet. A repeated decision changes nothing. */
 export const decideApproval = async (
-  ctx: Deciding,
+  ctx: SigningCtx,
   caller: UserCaller,
   input: Decide & { readonly assertion: AssertionJson },
 ): Promise<void> => {
   const { decision, assertion } = input
   const { projectId, userId } = caller
-  const { approval, own } = await deciding(ctx, caller, input.id)
-  const of = { approvalId: approval.id, userId }
-  if ((await decisionOf(ctx.db, of)) === decision) return
+  const { approval, own } = await findDecidable(ctx, caller, input.id)
+  const decided = { approvalId: approval.id, userId }
+  if ((await decisionOf(ctx.db, decided)) === decision) return
   requireOpen(approval)
-  const { passkey, signCount, backedUp } = await verified(ctx, { caller, approval, own, decision, assertion })
+  const { passkey, signCount, backedUp } = await verifyDecision(ctx, { caller, approval, own, decision, assertion })
   const { id } = approval
   await ctx.db.transaction(async (tx) => {
     const locked = await lockApproval(tx, { projectId, id })
     if (locked === null) throw notFound('approval')
-    if ((await decisionOf(tx, of)) === decision) return
+    if ((await decisionOf(tx, decided)) === decision) return
     requireOpen(locked)
     if (!(await notePasskeyUse(tx, { id: passkey.id, signCount, backedUp }))) throw refuse('counter')
     const bytesOf = (name: 'clientDataJSON' | 'authenticatorData' | 'signature') =>
       new Uint8Array(Buffer.from(assertion.response[name], 'base64url'))
     await writeDecision(tx, {
-      ...of,
+      ...decided,
       decision,
       credentialId: passkey.credentialId,
       clientDataJson: bytesOf('clientDataJSON'),

@@ -1,20 +1,14 @@
 // Lists the approvals, each decoded and simulated by the preview as of now.
 
-import type { HasDb } from '../../../db/client.ts'
 import { type ListedApproval, listApprovals } from '../../../db/queries/approvals.ts'
-import type { HasChains } from '../../chains/chains.ts'
 import type { Caller } from '../../identity/auth/caller.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { HasVault } from '../../vault/contract/vault.ts'
+import type { SigningCtx } from '../ctx.ts'
+import { readRequest } from '../policies/request.ts'
 import { previewTransactions } from '../transactions/preview.ts'
 import type { PreviewResult } from '../transactions/preview-schema.ts'
 import { previewTypedData } from '../typed-data/preview.ts'
 import type { TypedDataPreview } from '../typed-data/preview-schema.ts'
-import type { HasWallets } from '../wallets/ours.ts'
-import { readRequest } from './request.ts'
 import { type ApprovalWords, approvalWords } from './words.ts'
 
 /** `granted`: enough approvers have approved, and it can be used. */
@@ -27,9 +21,7 @@ export type ShownApproval = {
   readonly status: Status
   /** null once it has ended, or while no node answers. */
   readonly previews: readonly PreviewResult[] | null
-  /** The same for typed data; null for transactions. */
   readonly signed: TypedDataPreview | null
-  /** The request in English, for its approvers. */
   readonly words: ApprovalWords
 }
 
@@ -40,21 +32,19 @@ const statusOf = ({ usedAt, rejectedAt, isExpired, decisions, required }: Listed
   return decisions.filter(({ decision }) => decision === 'approve').length >= required ? 'granted' : 'waiting'
 }
 
-type Listing = HasConfig & HasDb & HasChains & HasVault & HasWallets & HasClock & HasIdentity
-
 type Previews = Pick<ShownApproval, 'previews' | 'signed'>
 const NONE: Previews = { previews: null, signed: null }
 
-const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval): Promise<Previews> => {
+const makePreviews = async (ctx: SigningCtx, { projectId, request }: ListedApproval): Promise<Previews> => {
   const { network, wallet_address: address, intents, typed_data: typedData } = readRequest(request)
   // Without an owner, so that the preview does not judge policies: approvers do not decide about them.
-  const of = { projectId, ownedBy: '', network }
+  const query = { projectId, ownedBy: '', network }
   try {
     if (typedData !== undefined) {
-      return { previews: null, signed: await previewTypedData(ctx, { ...of, signerAddress: address, typedData }) }
+      return { previews: null, signed: await previewTypedData(ctx, { ...query, address, typedData }) }
     }
     return {
-      previews: await previewTransactions(ctx, { ...of, from: address, unsignedTransactions: intents }),
+      previews: await previewTransactions(ctx, { ...query, from: address, unsignedTransactions: intents }),
       signed: null,
     }
   } catch (error) {
@@ -63,10 +53,10 @@ const previewsOf = async (ctx: Listing, { projectId, request }: ListedApproval):
   }
 }
 
-const shownApproval = async (ctx: Listing, row: ListedApproval): Promise<ShownApproval> => {
+const shownApproval = async (ctx: SigningCtx, row: ListedApproval): Promise<ShownApproval> => {
   const status = statusOf(row)
   const isOpen = status === 'waiting' || status === 'granted'
-  const previews = isOpen ? await previewsOf(ctx, row) : NONE
+  const previews = isOpen ? await makePreviews(ctx, row) : NONE
   const request = readRequest(row.request)
   const words = approvalWords(ctx.chains.of(request.network), { request, ...previews })
   return { row, status, ...previews, words: isOpen ? words : { ...words, warnings: [] } }
@@ -77,7 +67,7 @@ const PREVIEWS_AT_ONCE = 5
 
 /** Lists approvals, newest first: for an API key all of the project, for a user the open ones that they may decide. */
 export const listedApprovals = async (
-  ctx: Listing,
+  ctx: SigningCtx,
   input: { readonly caller: Caller; readonly limit: number; readonly offset: number },
 ): Promise<readonly ShownApproval[]> => {
   const { caller, limit, offset } = input

@@ -5,19 +5,12 @@ import type { Authentication } from '../../identity/auth/plugin.ts'
 import { USER } from '../../platform/http/codes.ts'
 import { describedAs, pagingOf } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../ctx.ts'
+import { readRequest } from '../policies/request.ts'
 import { beginDecision, decideApproval } from './decide.ts'
 import { listedApprovals, type ShownApproval } from './list.ts'
-import { readRequest } from './request.ts'
-import {
-  Approval,
-  BeginDecisionBody,
-  DecideBody,
-  DecidedApproval,
-  DecisionOptions,
-  ListApprovalsQuery,
-} from './schema.ts'
+import * as schema from './schema.ts'
 
-const shown = ({ row, status, previews, signed, words }: ShownApproval): Approval => {
+const shown = ({ row, status, previews, signed, words }: ShownApproval): schema.Approval => {
   const { action, network, wallet_address, transaction_id, signer_nonce, intents, typed_data } = readRequest(
     row.request,
   )
@@ -36,11 +29,7 @@ const shown = ({ row, status, previews, signed, words }: ShownApproval): Approva
     previews: previews === null ? null : [...previews],
     typed_data: typed_data ?? null,
     typed_data_preview: signed,
-    words: {
-      wants: [...words.wants],
-      calls: words.calls.map((call) => call.map((sentence) => [...sentence])),
-      warnings: words.warnings.map((sentence) => [...sentence]),
-    },
+    words,
     required: row.required,
     decisions: row.decisions.map(({ userId, decision, decidedAt }) => ({
       user_id: userId,
@@ -56,8 +45,8 @@ export const approvalRoutes = (ctx: SigningCtx, authentication: Authentication) 
   new Elysia({ prefix: '/approvals', normalize: false })
     .use(authentication)
     .get('', async ({ query, caller }) => (await listedApprovals(ctx, { caller, ...pagingOf(query) })).map(shown), {
-      query: ListApprovalsQuery,
-      response: { 200: Type.Array(Approval) },
+      query: schema.ListApprovalsQuery,
+      response: { 200: Type.Array(schema.Approval) },
       ...detail(
         'List approvals',
         'An API key sees all of the project; a user the open ones that they may decide, also those that they have approved and can still reject. Newest first.',
@@ -72,8 +61,8 @@ export const approvalRoutes = (ctx: SigningCtx, authentication: Authentication) 
           origin: request.headers.get('origin'),
         }),
       {
-        body: BeginDecisionBody,
-        response: { 200: DecisionOptions },
+        body: schema.BeginDecisionBody,
+        response: { 200: schema.DecisionOptions },
         ...detail(
           'Begin to decide',
           'Pass the answer to navigator.credentials.get, and its result to decide. Only for approvers of the policy, on a page where their passkey works.',
@@ -89,8 +78,8 @@ export const approvalRoutes = (ctx: SigningCtx, authentication: Authentication) 
         return { approval_id: id.toLowerCase(), decision }
       },
       {
-        body: DecideBody,
-        response: { 200: DecidedApproval },
+        body: schema.DecideBody,
+        response: { 200: schema.DecidedApproval },
         ...detail(
           'Decide',
           'The passkey must be one that the approver had when the policy was made. The same decision again changes nothing.',

@@ -11,15 +11,13 @@ import {
   PagingFields,
   UuidField,
 } from '../../platform/http/schema.ts'
-import { Sentence, Sentences } from '../policies/schema.ts'
+import { SentenceField, SentencesField } from '../policies/sentence.ts'
+import { OrNull, TimeField } from '../schema.ts'
 import { PreviewResult } from '../transactions/preview-schema.ts'
 import { UnsignedTransaction } from '../transactions/schema.ts'
 import { TypedDataPreview } from '../typed-data/preview-schema.ts'
 import { TypedDataField } from '../typed-data/schema.ts'
 import { APPROVAL_STATUSES } from './list.ts'
-
-const Time = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
 
 const ApprovalIdField = UuidField('The `approval_id` of the 202 answer.')
 const DecisionField = OneOf(APPROVAL_DECISIONS, {
@@ -34,8 +32,8 @@ const StatusField = OneOf(APPROVAL_STATUSES, {
 export const Approval = ClosedObject('Approval', {
   approval_id: UuidField('Names it.'),
   status: StatusField,
-  created_at: Time('ISO 8601, UTC.'),
-  expires_at: Time('It must be used before this time.'),
+  created_at: TimeField('ISO 8601, UTC.'),
+  expires_at: TimeField('It must be used before this time.'),
   policy_uuid: UuidField('The policy that needs it.'),
   network: NetworkField,
   wallet_address: AddressField('The wallet that would be used.'),
@@ -44,33 +42,31 @@ export const Approval = ClosedObject('Approval', {
       'What would be done: `sign`, `sign-typed-data`, `send`, `batch`, `mint`, `transfer`, `collection`, `token`, `token_mint`, `token_transfer` or `speed-up`.',
     examples: ['send'],
   }),
-  transaction_id: Type.Union([UuidField('The transaction.'), Type.Null()], {
-    description: 'The transaction that a speed-up signs again; null for other actions.',
-  }),
-  signer_nonce: Type.Union([Type.String({ examples: ['7'] }), Type.Null()], {
-    description: 'Its nonce; null for other actions.',
-  }),
+  transaction_id: OrNull(
+    UuidField('The transaction.'),
+    'The transaction that a speed-up signs again; null for other actions.',
+  ),
+  signer_nonce: OrNull(Type.String({ examples: ['7'] }), 'Its nonce; null for other actions.'),
   unsigned_transactions: Type.Array(UnsignedTransaction, {
     description: 'The calls in their order; empty for typed data. Absent fields are chosen when the approval is used.',
   }),
-  previews: Type.Union([Type.Array(PreviewResult), Type.Null()], {
-    description:
-      'What each would do now, decoded and simulated; null once it has ended, while no node answers, and for typed data.',
-  }),
-  typed_data: Type.Union([TypedDataField, Type.Null()], {
-    description: 'The typed data that would be signed; null for transactions.',
-  }),
-  typed_data_preview: Type.Union([TypedDataPreview, Type.Null()], {
-    description: 'What it does; null once the approval has ended, while no node answers, and for transactions.',
-  }),
+  previews: OrNull(
+    Type.Array(PreviewResult),
+    'What each would do now, decoded and simulated; null once it has ended, while no node answers, and for typed data.',
+  ),
+  typed_data: OrNull(TypedDataField, 'The typed data that would be signed; null for transactions.'),
+  typed_data_preview: OrNull(
+    TypedDataPreview,
+    'What it does; null once the approval has ended, while no node answers, and for transactions.',
+  ),
   words: ClosedObject(
     'ApprovalWords',
     {
-      wants: Sentence('What is asked for.'),
-      calls: Type.Array(Sentences('A call: what it sends and calls, and what it would move now.'), {
+      wants: SentenceField('What is asked for.'),
+      calls: Type.Array(SentencesField('A call: what it sends and calls, and what it would move now.'), {
         description: 'Each call in its order.',
       }),
-      warnings: Sentences('What is unclear about it, or would fail now.'),
+      warnings: SentencesField('What is unclear about it, or would fail now.'),
     },
     { description: 'The request in English, for its approvers.' },
   ),
@@ -80,7 +76,7 @@ export const Approval = ClosedObject('Approval', {
       {
         user_id: UuidField('The approver.'),
         decision: DecisionField,
-        decided_at: Time('ISO 8601, UTC.'),
+        decided_at: TimeField('ISO 8601, UTC.'),
       },
       closed,
     ),

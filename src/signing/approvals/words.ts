@@ -1,21 +1,19 @@
-// A request in words, for its approvers: what is asked for, each call with its amounts and arguments, what it would do now, and
-// what is unclear about it. Pure. Texts of others (contracts, tokens and apps) are separate parts.
+// A request in words, for its approvers: what is asked for, each call with its amounts and arguments, what it would do
+// now, and what is unclear about it; of typed data what the preview says, and every value that is signed. Pure. Texts
+// of contracts, tokens and apps are separate parts.
 
 import type { NodelessChain } from '../../chains/chain.ts'
+import type { ApprovedAction, ReadRequest } from '../policies/request.ts'
 import { coins, tokens } from '../policies/rule-words.ts'
-import { code, name, type Sentence, say } from '../policies/sentence.ts'
+import { code, name, place, type Sentence, say } from '../policies/sentence.ts'
 import { isNamedLikeApproval } from '../policies/standard-calls.ts'
 import type { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
-import type { TypedDataPreview } from '../typed-data/preview-schema.ts'
-import type { ApprovedAction, ReadRequest } from './request.ts'
-import { movedWords, typedDataWarnings, typedDataWords } from './typed-data-words.ts'
+import type { Change, TypedDataPreview } from '../typed-data/preview-schema.ts'
+import { listValues } from '../typed-data/read.ts'
+import type { TypedDataField } from '../typed-data/schema.ts'
+import type { Approval } from './schema.ts'
 
-export type ApprovalWords = {
-  readonly wants: Sentence
-  /** For each call, its sentences. */
-  readonly calls: readonly (readonly Sentence[])[]
-  readonly warnings: readonly Sentence[]
-}
+export type ApprovalWords = Approval['words']
 
 const ACTIONS: Readonly<Record<ApprovedAction, string>> = {
   sign: 'Sign a transaction, which the app can send when it likes,',
@@ -75,7 +73,7 @@ const amountWords = ({ contract, function_name: called }: PreviewResult, value: 
   return say`, which is ${tokens({ ...token, decimals: token.decimals_unknown ? null : token.decimals }, BigInt(value))}`
 }
 
-const argumentsOf = (preview: PreviewResult): readonly Sentence[] => {
+const describeArguments = (preview: PreviewResult): readonly Sentence[] => {
   const given = Object.entries(preview.arguments ?? {})
   return given.map(([argument, value], index) => {
     const text = argumentText(value)
@@ -90,7 +88,7 @@ const callWords = ({ to, input }: Unsigned, preview: PreviewResult | undefined):
   const called = preview?.function_name ?? null
   if (preview === undefined || called === null)
     return [say`It calls a function${where}, with data that cannot be read: ${code(input)}.`]
-  return [say`It calls ${code(called)}${where}.`, ...argumentsOf(preview)]
+  return [say`It calls ${code(called)}${where}.`, ...describeArguments(preview)]
 }
 
 const payWords = (coin: Coin, { to, value, input }: Unsigned): readonly Sentence[] => {
@@ -116,7 +114,7 @@ const approvalWarnings = ({ function_name: called }: PreviewResult): readonly Se
 
 const UNTRIED = say`The network does not answer, so nobody has tried what this would do.`
 
-const warningsOf = (previews: readonly PreviewResult[] | null): readonly Sentence[] => {
+const describeWarnings = (previews: readonly PreviewResult[] | null): readonly Sentence[] => {
   if (previews === null) return [UNTRIED]
   return previews.flatMap((preview) => [...simulationWarnings(preview), ...approvalWarnings(preview)])
 }
@@ -127,7 +125,6 @@ export const approvalWords = (
   input: {
     readonly request: ReadRequest
     readonly previews: readonly PreviewResult[] | null
-    /** The preview of typed data. */
     readonly signed: TypedDataPreview | null
   },
 ): ApprovalWords => {
@@ -135,7 +132,7 @@ export const approvalWords = (
   const { typed_data: typedData } = request
   if (typedData !== undefined) {
     const warnings = signed === null ? [UNTRIED] : typedDataWarnings(signed)
-    return { wants: wantsWords(request), calls: [typedDataWords(typedData, signed)], warnings }
+    return { wants: wantsWords(request), calls: [[...typedDataWords(typedData, signed)]], warnings: [...warnings] }
   }
   return {
     wants: wantsWords(request),
@@ -148,6 +145,57 @@ export const approvalWords = (
         ...fixedWords(unsigned),
       ]
     }),
-    warnings: warningsOf(previews),
+    warnings: [...describeWarnings(previews)],
   }
 }
+
+/** A sentence of the preview. It has texts of others between “ and ”, and has no such marks within them. */
+const parseSentence = (text: string): Sentence =>
+  text.split(/[“”]/).reduce<Sentence>((before, part, at) => say`${before}${at % 2 === 0 ? part : name(part)}`, [])
+
+const movedWords = ({ amount = '', token, nft }: Pick<Change, 'amount' | 'token' | 'nft'>): Sentence => {
+  if (nft) {
+    const which = nft.token_id === '' ? say`any NFT` : say`the NFT ${code(nft.token_id)}`
+    return say`${amount} of ${which} of ${code(nft.contract_address)}`
+  }
+  const symbol = token?.symbol ?? ''
+  const isRaw = token?.decimals_unknown === true
+  const count = isRaw ? `${amount} base units` : amount
+  if (symbol === '') return say`${count} of the token ${code(token?.contract_address ?? '')}`
+  return say`${count}${isRaw ? ' of' : ''} ${name(symbol)}`
+}
+
+const effectWords = (change: Change): readonly Sentence[] => {
+  const { effect, from = '', to = '', call } = change
+  switch (effect) {
+    case 'may_take':
+      return [say`It lets ${code(to)} take ${movedWords(change)}.`]
+    case 'sends':
+      return [say`It gives ${movedWords(change)}${to === '' ? say`` : say` to ${code(to)}`}.`]
+    case 'receives':
+      return [say`${code(to)} gets ${movedWords(change)}${from === '' ? say`` : say` from ${code(from)}`}.`]
+    case 'calls':
+      return [
+        say`The Safe calls ${code(call?.function_name ?? 'a function that is not known')} of ${code(call?.to ?? '')}.`,
+      ]
+    case 'states':
+      return []
+    default:
+      return effect satisfies never
+  }
+}
+
+/** What is signed. @param preview null if none could be made */
+const typedDataWords = (typedData: TypedDataField, preview: TypedDataPreview | null): readonly Sentence[] => {
+  const { domain } = typedData
+  const members = Object.entries(domain).map(
+    ([member, value]) => say`In the domain, ${code(member)} is ${code(String(value))}.`,
+  )
+  const values = listValues(typedData).map(({ path, value }) => say`${place(path)} is ${code(value)}.`)
+  if (preview === null) return [...members, ...values]
+  // The summary of one change says all of it.
+  const changes = preview.changes.length > 1 || preview.changes[0]?.effect === 'calls' ? preview.changes : []
+  return [parseSentence(preview.summary), ...changes.flatMap(effectWords), ...members, ...values]
+}
+
+const typedDataWarnings = ({ warnings }: TypedDataPreview): readonly Sentence[] => warnings.map(parseSentence)

@@ -1,15 +1,15 @@
 // The only place that decides whether rules allow transactions. Pure.
 //
-// Every rule must match every transaction. A rule does not match if the transaction lacks the argument (unreadable call data,
-// another function) or if the argument is of another kind than the rule's value. This holds for `ne` too, so anything
-// unclear is refused.
+// Every rule must match every transaction. A rule does not match if the transaction lacks the argument (unreadable call
+// data, another function) or if the argument is of another kind than the rule's value. This holds for `ne` too, so
+// anything unclear is refused.
 //
 // How values are compared is in src/vault/language/rule-values.ts.
 //
-// On every network, call data needs a rule that names its function; without one only payments are allowed. On EVM networks this
-// rule is compiled when the policy is made (rules.ts), and call data is decoded with the compiled function only.
-// A transaction without `to` creates a contract, which no rule allows, or calls a Substrate runtime. What such a call moves is
-// in its arguments, so rules see neither `to` nor `value` of it.
+// On every network, call data needs a rule that names its function; without one only payments are allowed. On EVM
+// networks this rule is compiled when the policy is made (rules.ts), and call data is decoded with the compiled
+// function only. A transaction without `to` creates a contract, which no rule allows, or calls a Substrate runtime.
+// What such a call moves is in its arguments, so rules see neither `to` nor `value` of it.
 
 import type { RuleOperator } from '../../../db/words.ts'
 import type { AddressValue, CallValue, ReadCall } from '../../chains/chain.ts'
@@ -25,7 +25,6 @@ export type ArgumentRule = {
   readonly declaration?: string
 }
 
-/** A transaction as rules see it. */
 export type CheckedTransaction = {
   readonly to: AddressValue | null
   readonly value: bigint
@@ -40,21 +39,19 @@ export type CheckedTransaction = {
 /** Argument names are compared without leading underscores. Pure. */
 export const bare = (path: string): string => (path.includes('_') ? path.replace(/(?<=^|\.)_+/g, '') : path)
 
-/** That rule of a policy's rules. Pure. */
-export const functionRuleOf = (rules: readonly ArgumentRule[]): ArgumentRule | undefined => rules.find(namesFunction)
+export const findFunctionRule = (rules: readonly ArgumentRule[]): ArgumentRule | undefined => rules.find(namesFunction)
 
-const argumentIn = (argument: string, { to, value, call }: CheckedTransaction): CallValue | null => {
+const readArgument = (argument: string, { to, value, call }: CheckedTransaction): CallValue | null => {
   if (argument === 'to') return to
   if (argument === 'value') return to === null ? null : { kind: 'integer', value }
   if (call === null || !argument.startsWith(DECODED)) return null
   return call.values.get(bare(argument.slice(DECODED.length))) ?? null
 }
 
-/** The value that a rule is about; null if there is none. */
-const valueFor = ({ argument }: ArgumentRule, transaction: CheckedTransaction): CallValue | null => {
+const readValue = ({ argument }: ArgumentRule, transaction: CheckedTransaction): CallValue | null => {
   const known = transaction.asked?.get(argument)
   if (known !== undefined) return known
-  const value = argumentIn(argument, transaction)
+  const value = readArgument(argument, transaction)
   transaction.asked?.set(argument, value)
   return value
 }
@@ -67,7 +64,7 @@ const functionMatches = ({ operator, value: named }: ArgumentRule, { functionNam
 
 const matches = (rule: ArgumentRule, transaction: CheckedTransaction): boolean => {
   if (isFunctionRule(rule)) return transaction.call !== null && functionMatches(rule, transaction.call)
-  const found = valueFor(rule, transaction)
+  const found = readValue(rule, transaction)
   return found !== null && valueMatches(rule, found)
 }
 
@@ -82,17 +79,14 @@ const matchesAll = (rule: ArgumentRule, transactions: readonly CheckedTransactio
 const arePayments = (transactions: readonly CheckedTransaction[]): boolean =>
   transactions.every(({ to, isCall }) => to !== null && !isCall)
 
-/** `rule`: the index of the first rule that does not match. `function_not_named`: call data, and no rule names a function. */
+/** A number: the index of the first rule that does not match. */
 type Mismatch = number | 'function_not_named'
 
-/**
- * Why rules do not allow transactions; null if all rules match all of them. Without rules or transactions nothing is allowed.
- * @param named the rule that names the function, if who asks has looked for it.
- */
-export const mismatchOf = (
+/** null: allowed. Without rules or transactions nothing is. @param named the rule that names the function, if known */
+export const findMismatch = (
   rules: readonly ArgumentRule[],
   transactions: readonly CheckedTransaction[],
-  named = functionRuleOf(rules),
+  named = findFunctionRule(rules),
 ): Mismatch | null => {
   const isNamed = named !== undefined || arePayments(transactions)
   if (rules.length === 0 || transactions.length === 0 || !isNamed) return 'function_not_named'

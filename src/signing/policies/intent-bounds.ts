@@ -1,5 +1,5 @@
-// Limits on the fees and the nonce of a use by a policy. The developer does not own the coins, and could otherwise burn them
-// as fees or keep signatures for later.
+// Limits on the fees and the nonce of a use by a policy. The developer does not own the coins, and could otherwise burn
+// them as fees or keep signatures for later.
 
 import type { Chain, Intent, Unsigned } from '../../chains/chain.ts'
 import { isOpen } from '../../chains/intent.ts'
@@ -11,9 +11,8 @@ const TIMES_MAX = 2n
 /** The default fee budget of a policy, as a number of ordinary transactions at current fees. */
 const ORDINARY_TRANSACTIONS = 2_500n
 
-const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
+export const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
-/** The default fee budget in base units. */
 export const usualFeeBudget = async ({ feeRules }: Pick<Chain, 'feeRules'>): Promise<bigint> =>
   ORDINARY_TRANSACTIONS * (await feeRules.ordinaryFee())
 
@@ -23,14 +22,13 @@ type Measured = {
   readonly ordinary: Unsigned
 }
 
-const excessOf = async ({ feeRules }: Pick<Chain, 'feeRules'>, { intent, ordinary }: Measured) =>
+const findExcess = async ({ feeRules }: Pick<Chain, 'feeRules'>, { intent, ordinary }: Measured) =>
   isOpen(intent) ? null : feeRules.excess({ intent, ordinary, times: TIMES_MAX })
 
 /** Whether gas or fees are more than twice what we would choose, or a gas price is more than our fee cap. */
 export const isExcessive = async (chain: Pick<Chain, 'feeRules'>, measured: Measured): Promise<boolean> =>
-  (await excessOf(chain, measured)) !== null
+  (await findExcess(chain, measured)) !== null
 
-/** How a request names the fields of an intent. */
 export type FieldOf = (name: keyof Intent) => string
 
 /** Refuses gas and fees for which `isExcessive` is true. */
@@ -41,7 +39,7 @@ export const refuseExcess = async (
     ...measured
   }: Measured & { readonly fieldOf?: FieldOf | undefined },
 ): Promise<void> => {
-  const excess = await excessOf(chain, measured)
+  const excess = await findExcess(chain, measured)
   if (excess === null) return
   const { field, most } = excess
   const which =

@@ -1,9 +1,10 @@
-// Decides whether a policy allows a use of a wallet. A use is judged before the key is opened; previews are judged the same way.
+// Decides whether a policy allows a use of a wallet. A use is judged before the key is opened; previews are judged the
+// same way.
 
 import type { Chain, DeclaredCalls, Intent, ReadCall } from '../../chains/chain.ts'
 import { sumOfValues } from '../../chains/intent.ts'
 import type { UnrevokedPolicy } from '../../vault/contract/vault.ts'
-import { type ArgumentRule, type CheckedTransaction, functionRuleOf, mismatchOf } from './evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, findFunctionRule, findMismatch } from './evaluate.ts'
 import { limitShort } from './limits.ts'
 
 export const REFUSALS = [
@@ -24,28 +25,22 @@ export type PolicyRefusal = { readonly reason: (typeof REFUSALS)[number]; readon
 
 const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 
-/** What a runtime call moves is in its arguments, so rules do not see its value. */
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
 const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
-type PlannedUse = {
-  readonly intents: readonly Intent[]
-  readonly uses: number
-  readonly value: bigint
-  /** Whether its value is known. */
-  readonly isCounted: boolean
-}
-
-/** One use together with the earlier ones. */
-const plannedAfter = (intents: readonly Intent[], earlier: readonly Intent[]): PlannedUse => {
+const plannedAfter = (intents: readonly Intent[], earlier: readonly Intent[]) => {
   const all = [...earlier, ...intents]
+  // What a runtime call moves is in its arguments, so its value is not known.
   return { intents: all, uses: earlier.length + 1, value: sumOfValues(all), isCounted: !all.some(isRuntimeCall) }
 }
 
 /** Why the policy has ended or has too little left; null if neither. */
-const limitReached = (policy: UnrevokedPolicy, planned: PlannedUse): PolicyRefusal['reason'] | null => {
+const limitReached = (
+  policy: UnrevokedPolicy,
+  planned: ReturnType<typeof plannedAfter>,
+): PolicyRefusal['reason'] | null => {
   const { isExpired, uses, maxUses, spentValue, maxTotalValue, rollingLimits } = policy
   const { value, isCounted } = planned
   if (isExpired) return 'expired'
@@ -57,27 +52,25 @@ const limitReached = (policy: UnrevokedPolicy, planned: PlannedUse): PolicyRefus
   return isExceeded ? 'value_exceeded' : limitShort(policy, planned)
 }
 
-/** What judging needs of a chain. */
 export type JudgedChain = Pick<
   Chain,
   'network' | 'addressKind' | 'addressOf' | 'contractWallets' | 'withoutRecipient' | 'calls'
 > & { readonly feeRules: Pick<Chain['feeRules'], 'isWithinFeeCap'> }
 
-/** A wallet's key on a network. */
 type Key = { readonly chain: JudgedChain; readonly publicKey: Uint8Array }
 
 /**
- * The contract wallet of this key on this network. It obeys the key, so a call of it could change its owner or approve what
- * no policy has judged. This holds for an eoa wallet of the same key too.
+ * The contract wallet of this key on this network. It obeys the key, so a call of it could change its owner or approve
+ * what no policy has judged. This holds for an eoa wallet of the same key too.
  */
-const contractWalletOf = ({ chain, publicKey }: Key): string | null =>
+const deriveContractWallet = ({ chain, publicKey }: Key): string | null =>
   chain.contractWallets?.of(chain.addressOf(publicKey)).address ?? null
 
 /** What no policy can allow, as a sentence; null if a policy may allow it. */
 const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
   const { chain } = key
   const calls = intents.some(({ input }) => input !== '0x')
-  const contractWallet = calls ? contractWalletOf(key) : null
+  const contractWallet = calls ? deriveContractWallet(key) : null
   for (const intent of intents) {
     if (chain.withoutRecipient === 'creation' && intent.to === null) {
       return 'No policy lets the developer create a contract.'
@@ -100,7 +93,6 @@ const neverAllowed = (key: Key, intents: readonly Intent[]): string | null => {
 
 type Checked = readonly CheckedTransaction[]
 
-/** The intents as rules see them, with their decoded calls. */
 const checked = (
   { addressKind: kind }: Pick<Chain, 'addressKind'>,
   intents: readonly Intent[],
@@ -135,10 +127,7 @@ const createReading = (chain: Pick<Chain, 'addressKind'>, { readerOf }: Declared
 
 export type Judge = Awaited<ReturnType<typeof createJudge>>
 
-/**
- * Judges one intent or a batch, all or nothing, by one policy after the other. On Substrate networks the calls are read first;
- * on EVM networks neither a node nor the database is asked.
- */
+/** On Substrate networks this reads the calls first; on EVM networks it asks neither a node nor the database. */
 export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const { chain } = key
   const { calls } = chain
@@ -148,13 +137,10 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
   const describedTransactions = checked(chain, intents, described)
   const readBy = calls.by === 'declaration' ? createReading(chain, calls, intents) : () => describedTransactions
   const mismatchBy = ({ argumentRules: rules }: UnrevokedPolicy) => {
-    const named = functionRuleOf(rules)
-    return mismatchOf(rules, readBy(named), named)
+    const named = findFunctionRule(rules)
+    return findMismatch(rules, readBy(named), named)
   }
-  /**
-   * Why a policy does not allow it; null if it does.
-   * @param earlier what the policy would be charged for first, one use each
-   */
+  /** Why a policy does not allow it. @param earlier what the policy would be charged for first, one use each */
   const refusalBy = (policy: UnrevokedPolicy, earlier: readonly Intent[] = []): PolicyRefusal | null => {
     const reached = limitReached(policy, plannedAfter(intents, earlier))
     if (reached !== null) return { reason: reached, rule: null }
@@ -165,10 +151,8 @@ export const createJudge = async (key: Key, intents: readonly Intent[]) => {
       : { reason: 'rule_not_matched', rule: mismatch }
   }
   return {
-    /** Why no policy can allow it, as a sentence; null if one may. */
     never,
     refusalBy,
-    /** The first of the policies that allows it, or null. */
     choose: (policies: readonly UnrevokedPolicy[]): UnrevokedPolicy | null => {
       const planned = plannedAfter(intents, [])
       // Rules first: of many policies, most are about something else.

@@ -3,13 +3,10 @@
 import { countedNow } from '../../vault/language/policy-limits.ts'
 import type { Limits } from './limits.ts'
 import type { Proposal } from './reading.ts'
-import { addressWords, coins, tokens } from './rule-words.ts'
-import { code, type Sentence, say } from './sentence.ts'
+import { coins, namedWords, tokens } from './rule-words.ts'
+import { type Sentence, say } from './sentence.ts'
 
-/**
- * Limits from this amount on have no effect: nobody has so much of a coin (79 billion ether), and some tokens treat such an
- * allowance as infinite (UNI's Uni.sol: uint96).
- */
+/** No wallet has so much of a coin (79 billion ether), and some tokens treat this as infinite (UNI: uint96). */
 const ENDLESS = 2n ** 96n - 1n
 
 /** null if the limit has no effect. */
@@ -22,35 +19,28 @@ const UNITS = [
   ['second', 1],
 ] as const
 
-/** The exact time, in the longest unit that fits. */
-const timeOf = (seconds: number): string => {
+const describeTime = (seconds: number): string => {
   const [unit, length] = UNITS.find(([, each]) => seconds % each === 0) ?? ['second', 1]
   const count = seconds / length
   return count === 1 ? unit : `${count} ${unit}s`
 }
 
-/** The period of a limit in words. */
-const during = (perSeconds: number | null): string => (perSeconds === null ? 'in all' : `in any ${timeOf(perSeconds)}`)
+const during = (perSeconds: number | null): string =>
+  perSeconds === null ? 'in all' : `in any ${describeTime(perSeconds)}`
 
 type TokenLimit = Limits['tokenLimits'][number]
 
 /** An amount of a limited token. Decimals are known only for ERC-20; show other amounts in base units. */
-const amountOf = (proposal: Proposal, { contractAddress }: TokenLimit, amount: bigint): Sentence => {
+const describeAmount = (proposal: Proposal, { contractAddress }: TokenLimit, amount: bigint): Sentence => {
   const facts = proposal.known.get(contractAddress)?.facts ?? null
   return facts?.standard === 'erc20' ? tokens(facts, amount) : say`${String(amount)} of the smallest units`
 }
 
-const whichToken = (proposal: Proposal, { contractAddress }: TokenLimit): Sentence => {
-  const known = proposal.known.get(contractAddress)
-  return known === undefined ? say`${code(contractAddress)}` : addressWords(proposal, known)
-}
-
 const tokenLimitWords = (proposal: Proposal, limit: TokenLimit): Sentence => {
-  const most = amountOf(proposal, limit, BigInt(limit.maxTotal))
-  return say`With ${whichToken(proposal, limit)}, it sends or approves at most ${most} ${during(limit.perSeconds)}, and does nothing else.`
+  const most = describeAmount(proposal, limit, BigInt(limit.maxTotal))
+  return say`With ${namedWords(proposal, limit.contractAddress)}, it sends or approves at most ${most} ${during(limit.perSeconds)}, and does nothing else.`
 }
 
-/** A sentence for each limit. */
 export const listedLimitWords = (proposal: Proposal): readonly Sentence[] => [
   ...proposal.rollingLimits.flatMap(({ perSeconds, maxTotalValue, maxUses }) => [
     ...(maxUses === null ? [] : [say`At most ${maxUses === 1 ? 'once' : `${maxUses} times`} ${during(perSeconds)}.`]),
@@ -80,12 +70,11 @@ export const listedLimitsUsed = (
   })
   const ofTokens = proposal.tokenLimits.map((limit, index) => {
     const [spent, most] = [taken[index] ?? 0n, BigInt(limit.maxTotal)]
-    return say`Counted ${during(limit.perSeconds)}: ${amountOf(proposal, limit, spent)} of ${amountOf(proposal, limit, most)}.`
+    return say`Counted ${during(limit.perSeconds)}: ${describeAmount(proposal, limit, spent)} of ${describeAmount(proposal, limit, most)}.`
   })
   return [...ofRolling, ...ofTokens]
 }
 
-/** The limits on the policy's contract in words: the total, and the first rolling limit. */
 export const limitsOfToken = (proposal: Proposal, address: string | null) => {
   const own = proposal.tokenLimits.filter(({ contractAddress }) => contractAddress === address)
   const inAll = own.find(({ perSeconds }) => perSeconds === null)
@@ -95,11 +84,10 @@ export const limitsOfToken = (proposal: Proposal, address: string | null) => {
     rolling:
       first === undefined
         ? null
-        : say`${amountOf(proposal, first, BigInt(first.maxTotal))} ${during(first.perSeconds)}`,
+        : say`${describeAmount(proposal, first, BigInt(first.maxTotal))} ${during(first.perSeconds)}`,
   }
 }
 
-/** The first rolling limit on the value, in words. */
 export const rollingValueWords = (proposal: Proposal): Sentence | null => {
   for (const { maxTotalValue, perSeconds } of proposal.rollingLimits) {
     const most = limited(maxTotalValue === null ? null : BigInt(maxTotalValue))

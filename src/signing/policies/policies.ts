@@ -10,97 +10,55 @@ import type { Remember } from '../../identity/idempotency/once.ts'
 import { AppError, notFound } from '../../platform/errors.ts'
 import { parseTime } from '../../platform/http/time.ts'
 import { requireConsent } from '../../vault/contract/required-credentials.ts'
-import type { HasVault, PolicyRow } from '../../vault/contract/vault.ts'
-import { type ProposedApproval, requiredApproval } from '../approvals/approvers.ts'
+import type { PolicyRow } from '../../vault/contract/vault.ts'
 import type { SigningCtx } from '../ctx.ts'
-import { parseQuantity } from '../transactions/intent.ts'
+import { invalidInput, parseQuantity, UINT256_END } from '../schema.ts'
 import { getWallet } from '../wallets/get.ts'
-import type { HasWallets } from '../wallets/ours.ts'
+import { requiredApproval } from './approvers.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { usualFeeBudget } from './intent-bounds.ts'
-import { type Limits, type LimitTexts, limitsIn } from './limits.ts'
+import { type Limits, type LimitTexts, parseLimits } from './limits.ts'
 import { asAsked, checkRules, compileRules } from './rules.ts'
+import type { ProposedPolicyBody } from './schema.ts'
 
-const UINT256_END = 1n << 256n
-
-type Agreed = {
-  readonly expires_at?: string
-  readonly max_total_value?: string
-  readonly max_uses?: number
-  readonly max_total_fee?: string
-  readonly require_approval?: {
-    readonly of: number
-    readonly from?: readonly string[]
-    readonly expires_in_seconds?: number
+/** Parses the fields of a request. `checkProposed` and `compileRules` check the other fields. */
+export const proposedIn = (body: ProposedPolicyBody) => {
+  const amount = (field: 'max_total_value' | 'max_total_fee') =>
+    body[field] === undefined ? null : parseQuantity(body[field], field, UINT256_END)
+  return {
+    network: body.network,
+    name: body.name ?? '',
+    walletAddress: body.wallet_address,
+    argumentRules: body.argument_rules as readonly ArgumentRule[],
+    /** null: no end. */
+    expiresAt: body.expires_at === undefined ? null : parseTime({ text: body.expires_at, field: 'expires_at' }),
+    /** Base units of the coin, for all uses together; null: no limit. */
+    maxTotalValue: amount('max_total_value'),
+    maxUses: body.max_uses ?? null,
+    /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
+    maxTotalFee: amount('max_total_fee'),
+    limitTexts: body as LimitTexts,
+    /** null: its uses need no approval. */
+    requireApproval: body.require_approval ?? null,
   }
 }
 
-/** Parses the limits of a policy; null for absent ones. */
-const agreedIn = (body: Agreed) => ({
-  expiresAt: body.expires_at === undefined ? null : parseTime({ text: body.expires_at, field: 'expires_at' }),
-  maxTotalValue:
-    body.max_total_value === undefined ? null : parseQuantity(body.max_total_value, 'max_total_value', UINT256_END),
-  maxUses: body.max_uses ?? null,
-  maxTotalFee:
-    body.max_total_fee === undefined ? null : parseQuantity(body.max_total_fee, 'max_total_fee', UINT256_END),
-  requireApproval:
-    body.require_approval === undefined
-      ? null
-      : {
-          of: body.require_approval.of,
-          from: body.require_approval.from ?? null,
-          expiresInSeconds: body.require_approval.expires_in_seconds ?? null,
-        },
-})
+export type ProposedPolicy = Readonly<ReturnType<typeof proposedIn>>
 
-/** A proposed policy. */
-export type ProposedPolicy = {
-  readonly network: Network
-  readonly name: string
-  readonly walletAddress: string
-  readonly argumentRules: readonly ArgumentRule[]
-  /** null: no end. */
-  readonly expiresAt: Date | null
-  /** Base units of the coin, for all uses together; null: no limit. */
-  readonly maxTotalValue: bigint | null
-  readonly maxUses: number | null
-  /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
-  readonly maxTotalFee: bigint | null
-  readonly limitTexts: LimitTexts
-  /** null: its uses need no approval. */
-  readonly requireApproval: ProposedApproval | null
-}
-
-/** A policy, and the wallet that it is for. */
 export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
+
+const withWallet = (row: PolicyRow, { address, type }: WalletRow): Policy => ({
+  ...row,
+  walletAddress: address,
+  walletType: type,
+})
 
 /** A proposal after the checks. */
 export type AgreedPolicy = Omit<ProposedPolicy, 'maxTotalFee' | 'limitTexts'> &
   Limits & { readonly maxTotalFee: bigint }
 
-/** Parses the fields of a request. Some are checked later. */
-export const proposedIn = (
-  body: Agreed &
-    LimitTexts & {
-      readonly network: Network
-      readonly name?: string
-      readonly wallet_address: string
-      readonly argument_rules: readonly ArgumentRule[]
-    },
-): ProposedPolicy => ({
-  network: body.network,
-  name: body.name ?? '',
-  walletAddress: body.wallet_address,
-  argumentRules: body.argument_rules,
-  ...agreedIn(body),
-  limitTexts: body,
-})
-
-/**
- * Checks what needs neither the wallet nor a node's answer.
- * @returns the wallet's canonical address, and the lists of limits.
- */
+/** Checks what needs neither the wallet nor a node's answer. */
 export const checkProposed = (
   ctx: HasChains,
   { network, walletAddress, argumentRules, limitTexts }: ProposedPolicy,
@@ -108,25 +66,24 @@ export const checkProposed = (
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(walletAddress, 'wallet_address')
   checkRules(chain, argumentRules)
-  return { chain, address, limits: limitsIn(chain, limitTexts) }
+  return { chain, address, limits: parseLimits(chain, limitTexts) }
 }
 
 type CreatePolicyInput = Signatory &
   ProposedPolicy & {
-    /** The id of the policy. */
     readonly newId: string
     readonly remember: Remember<Policy>
   }
 
 export const requireFuture = async (ctx: HasDb, expiresAt: Date | null): Promise<void> => {
   if (expiresAt === null || (await isToCome(ctx.db, expiresAt))) return
-  throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
+  throw invalidInput('Field "expires_at" must be a time in the future.')
 }
 
 const requireRoom = async (ctx: SigningCtx, unrevoked: number, expiresAt: Date | null): Promise<void> => {
   await requireFuture(ctx, expiresAt)
   if (unrevoked >= POLICIES_A_WALLET_MAX) {
-    throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
+    throw invalidInput(`This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
   }
 }
 
@@ -139,13 +96,7 @@ const agreedRules = async (
     ? made.argumentRules
     : (await compileRules(chain, asked)).rules
 
-const approvalTerms = async (ctx: SigningCtx, { projectId, ownedBy, requireApproval: proposed }: CreatePolicyInput) =>
-  proposed === null ? null : requiredApproval(ctx, { projectId, ownedBy, proposed })
-
-/**
- * Creates a policy, which lets the developer use a wallet within rules, and the key lock that it needs. For a
- * developer-controlled wallet it takes effect once the wallet is put under policies.
- */
+/** For a developer-controlled wallet the policy takes effect once the wallet is put under policies. */
 export const createPolicy = async (ctx: SigningCtx, input: CreatePolicyInput): Promise<Policy> => {
   const { network, newId: id, expiresAt, credentials, actor } = input
   const { chain, address, limits } = checkProposed(ctx, input)
@@ -158,21 +109,11 @@ export const createPolicy = async (ctx: SigningCtx, input: CreatePolicyInput): P
   // Complete the terms before the credentials are checked: the credentials agree to all of them.
   const argumentRules = await agreedRules(chain, { asked: input.argumentRules, made })
   const maxTotalFee = input.maxTotalFee ?? made?.maxTotalFee ?? (await usualFeeBudget(chain))
-  const requireApproval = made === null ? await approvalTerms(ctx, input) : made.requireApproval
-  const terms = {
-    id,
-    network,
-    argumentRules,
-    expiresAt,
-    maxTotalValue,
-    maxUses,
-    maxTotalFee,
-    requireApproval,
-    ...limits,
-  }
+  const requireApproval = made === null ? await requiredApproval(ctx, input) : made.requireApproval
+  const agreed = { id, network, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee, requireApproval }
   try {
-    const row = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms })
-    const policy = { ...row, walletAddress: wallet.address, walletType: wallet.type }
+    const row = await ctx.vault.newPolicy({ wallet, credentials, actor, name, terms: { ...agreed, ...limits } })
+    const policy = withWallet(row, wallet)
     await input.remember(ctx.db, policy)
     return policy
   } catch (error) {
@@ -184,20 +125,18 @@ export const createPolicy = async (ctx: SigningCtx, input: CreatePolicyInput): P
 }
 
 /** Adds their wallets to policies. A policy is left out if the row of its wallet was edited. */
-export const withWallets = async (ctx: HasWallets, policies: readonly PolicyRow[]): Promise<readonly Policy[]> => {
+export const withWallets = async (ctx: SigningCtx, policies: readonly PolicyRow[]): Promise<readonly Policy[]> => {
   const wallets = await ctx.wallets.byIds([...new Set(policies.map(({ walletId }) => walletId))])
   const byId = new Map(wallets.map((wallet) => [wallet.id, wallet]))
   return policies.flatMap((policy) => {
     const wallet = byId.get(policy.walletId)
-    return wallet === undefined ? [] : [{ ...policy, walletAddress: wallet.address, walletType: wallet.type }]
+    return wallet === undefined ? [] : [withWallet(policy, wallet)]
   })
 }
 
-/**
- * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
- */
+/** Policies that are not revoked, within the caller's reach, on a network or of one wallet, oldest first. */
 export const listPolicies = async (
-  ctx: HasChains & HasVault & HasWallets,
+  ctx: SigningCtx,
   input: Reach & {
     readonly network: Network
     readonly walletAddress: string | undefined
@@ -214,14 +153,8 @@ export const listPolicies = async (
   return withWallets(ctx, await ctx.vault.listPolicies({ projectId, ownedBy, ...filter, limit, offset }))
 }
 
-/**
- * Revokes a policy and erases its key lock. It takes effect at the next request in every process. Transactions that were
- * accepted before are still sent.
- */
-export const revokePolicy = async (
-  ctx: HasVault & HasWallets,
-  input: Signatory & { readonly id: string },
-): Promise<void> => {
+/** It takes effect at the next request in every process. Transactions that were accepted before are still sent. */
+export const revokePolicy = async (ctx: SigningCtx, input: Signatory & { readonly id: string }): Promise<void> => {
   const { id, projectId, ownedBy, actor, credentials } = input
   const walletId = await ctx.vault.findWalletOfPolicy({ id, projectId, ownedBy })
   const wallet = walletId === null ? null : await ctx.wallets.byId(walletId)

@@ -1,12 +1,11 @@
 // What a preview shows of policies: whether one allows the developer to do this, and if not, why.
 
-import type { HasDb } from '../../../db/client.ts'
 import type { Reach, WalletRow } from '../../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../../chains/chain.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasVault, UnrevokedPolicy } from '../../vault/contract/vault.ts'
+import type { UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
-import type { HasWallets } from '../wallets/ours.ts'
+import type { SigningCtx } from '../ctx.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import { createJudge, type Judge } from './judge.ts'
 import type { PolicyPreview } from './schema.ts'
@@ -18,9 +17,7 @@ const LISTED_MAX = 20
 /** `from`: canonical. */
 type Sender = Reach & { readonly chain: Chain; readonly from: string }
 
-type Judging = HasDb & HasVault & HasWallets
-
-const policiesOf = async ({ vault }: Judging, walletId: string) => {
+const readPolicies = async ({ vault }: SigningCtx, walletId: string) => {
   try {
     return await vault.unrevokedPolicies({ walletId, limit: POLICIES_A_WALLET_MAX })
   } catch (error) {
@@ -33,10 +30,10 @@ const policiesOf = async ({ vault }: Judging, walletId: string) => {
 type Judged = { readonly wallet: WalletRow; readonly policies: readonly UnrevokedPolicy[] }
 
 /** The sender's wallet and its policies; null if no policy is to be judged. */
-const judgedBy = async (ctx: Judging, input: Sender): Promise<Judged | null> => {
+const readJudged = async (ctx: SigningCtx, input: Sender): Promise<Judged | null> => {
   const { chain, from } = input
   const wallet = await ctx.wallets.find({ ...input, network: chain.network, by: { address: from } })
-  const policies = wallet === null ? null : await policiesOf(ctx, wallet.id)
+  const policies = wallet === null ? null : await readPolicies(ctx, wallet.id)
   if (wallet === null || policies === null) return null
   // A developer-controlled wallet may be under policies once it has one.
   return wallet.controlMode === 'developer' && policies.length === 0 ? null : { wallet, policies }
@@ -46,7 +43,7 @@ type Judgement = Pick<Judge, 'never'> & {
   readonly refusalBy: (policy: UnrevokedPolicy) => ReturnType<Judge['refusalBy']>
 }
 
-const previewBy = (policies: readonly UnrevokedPolicy[], { never, refusalBy }: Judgement): PolicyPreview => {
+const judgeAll = (policies: readonly UnrevokedPolicy[], { never, refusalBy }: Judgement): PolicyPreview => {
   const refused = { allowed: false, uuid: null, needs_approval: false, never, refusals: [] }
   if (never !== null) return refused
   const refusals: PolicyPreview['refusals'] = []
@@ -61,15 +58,15 @@ const previewBy = (policies: readonly UnrevokedPolicy[], { never, refusalBy }: J
 }
 
 /**
- * Judges each intent by the sender's policies, as if the intents before it were done. Gas and fees are judged only at signing.
- * @returns nulls if the sender is not a wallet within reach, or has developer control and no policy, or if no vault answers.
+ * As if the intents before each were done. Gas and fees are judged only at signing. @returns nulls for a sender beyond
+ * reach, for developer control without a policy, and if no vault answers.
  */
 export const previewPolicies = async (
-  ctx: Judging,
+  ctx: SigningCtx,
   input: Sender & { readonly intents: readonly Intent[] },
 ): Promise<readonly (PolicyPreview | null)[]> => {
   const { chain, intents } = input
-  const judged = await judgedBy(ctx, input)
+  const judged = await readJudged(ctx, input)
   if (judged === null) return intents.map(() => null)
   const { wallet, policies } = judged
   const judges = await Promise.all(
@@ -81,7 +78,7 @@ export const previewPolicies = async (
     const judge = judges[index]
     if (judge === undefined) throw new Error('fewer judges than transactions')
     const { never } = judge
-    const preview = previewBy(policies, {
+    const preview = judgeAll(policies, {
       never,
       refusalBy: (policy) => judge.refusalBy(policy, charged.get(policy.id)),
     })
@@ -92,14 +89,14 @@ export const previewPolicies = async (
 
 /** Judges typed data by the signer's policies; null as for transactions. @param input.typedData checked before */
 export const previewSignaturePolicy = async (
-  ctx: Judging,
+  ctx: SigningCtx,
   input: Sender & { readonly typedData: TypedData },
 ): Promise<PolicyPreview | null> => {
   const { chain, typedData } = input
-  const judged = await judgedBy(ctx, input)
+  const judged = await readJudged(ctx, input)
   if (judged === null) return null
   const { wallet, policies } = judged
-  return previewBy(policies, {
+  return judgeAll(policies, {
     never: neverSignedBy({ chain, wallet }, typedData),
     refusalBy: (policy) => typedDataRefusal(policy, typedData),
   })

@@ -1,15 +1,14 @@
-// Reads from a policy's rules what is certain: the contract, the function, and the most that one transaction can take. Everything
-// here is an upper bound, because all rules must match. Pure.
+// Reads from a policy's rules what is certain: the contract, the function, and the most that one transaction can take.
+// Everything here is an upper bound, because all rules must match. Pure.
 
 import type { AddressFacts, NodelessChain } from '../../chains/chain.ts'
 import { DECODED, isFunctionRule, namesFunction } from '../../vault/language/call-rules.ts'
 import { integerIn } from '../../vault/language/rule-values.ts'
 import { areOnTypedData, VERIFYING_CONTRACT } from '../../vault/language/typed-data-rules.ts'
-import { type ArgumentRule, bare, functionRuleOf } from './evaluate.ts'
+import { type ArgumentRule, bare, findFunctionRule } from './evaluate.ts'
 import type { Limits } from './limits.ts'
 import { type StandardCall, standardCallOf } from './standard-calls.ts'
 
-/** An address in a rule. */
 export type KnownAddress = {
   /** Canonical. */
   readonly address: string
@@ -19,7 +18,6 @@ export type KnownAddress = {
   readonly isListed: boolean
 }
 
-/** What a policy allows, before it is put in words. */
 export type Proposal = {
   readonly coin: NodelessChain['coin']
   readonly withoutRecipient: NodelessChain['withoutRecipient']
@@ -51,16 +49,14 @@ export type Token = {
 
 export type Reading = {
   /**
-   * `nothing`: a rule names an argument of call data and no rule names the function; or the coins are limited and the policy is
-   * on runtime calls, whose coins cannot be counted.
+   * `nothing`: a rule names an argument of call data and no rule names the function; or the coins are limited and the
+   * policy is on runtime calls, whose coins cannot be counted.
    */
   readonly allows: 'payments' | 'calls' | 'runtime calls' | 'signatures' | 'nothing'
   readonly target: KnownAddress | null
-  /** The bare name. */
   readonly functionName: string | null
   /** The names of the function's arguments by their places, as rules compare them. */
   readonly names: readonly string[]
-  /** The contract of `target`, if it is a token or a collection. */
   readonly token: Token | null
   /** null unless the function belongs to the standard of `token`. */
   readonly call: StandardCall | null
@@ -72,7 +68,8 @@ export type Reading = {
 
 const COIN_TRANSFERS = ['balances.transfer_keep_alive', 'balances.transfer_allow_death']
 
-const fixed = (rules: readonly ArgumentRule[], argument: string): string | null =>
+/** The value to which a rule fixes an argument; null if none does. */
+export const fixed = (rules: readonly ArgumentRule[], argument: string): string | null =>
   rules.find((rule) => rule.argument === argument && rule.operator === 'eq')?.value ?? null
 
 /** The name of an argument of call data, as rules compare it; null for other arguments. */
@@ -83,7 +80,6 @@ export const nameIn = (rule: ArgumentRule): string | null =>
 export const fixedArgument = ({ argumentRules }: Pick<Proposal, 'argumentRules'>, name: string): string | null =>
   argumentRules.find((rule) => nameIn(rule) === name && rule.operator === 'eq')?.value ?? null
 
-/** Whether an argument is at this position of the function. */
 export const isAt = ({ names }: Pick<Reading, 'names'>, argument: string, place: number | undefined): boolean =>
   place !== undefined && names[place] === argument
 
@@ -98,20 +94,20 @@ export const payeeOf = ({ functionName }: Named): 'dest' | null =>
   [...COIN_TRANSFERS, 'balances.transfer_all'].includes(functionName ?? '') ? 'dest' : null
 
 /** The highest integer that a rule lets through; null if it has no upper end. */
-const capOf = ({ operator, value }: ArgumentRule): bigint | null => {
+const readCap = ({ operator, value }: ArgumentRule): bigint | null => {
   const integer = integerIn(value)
   if (integer === null) return null
   if (operator === 'eq' || operator === 'le') return integer
   return operator === 'lt' ? integer - 1n : null
 }
 
-const capBy = (rules: readonly ArgumentRule[]): bigint | null => {
+const findCap = (rules: readonly ArgumentRule[]): bigint | null => {
   let lowest: bigint | null = null
-  for (const cap of rules.map(capOf)) if (cap !== null && (lowest === null || cap < lowest)) lowest = cap
+  for (const cap of rules.map(readCap)) if (cap !== null && (lowest === null || cap < lowest)) lowest = cap
   return lowest !== null && lowest < 0n ? 0n : lowest
 }
 
-const allowedBy = (proposal: Proposal): Reading['allows'] => {
+const decideAllows = (proposal: Proposal): Reading['allows'] => {
   const { argumentRules: rules, withoutRecipient, maxTotalValue, rollingLimits } = proposal
   if (areOnTypedData(rules)) return 'signatures'
   const reads = rules.some(({ argument }) => argument.startsWith(DECODED))
@@ -128,10 +124,7 @@ type Declared = { readonly signature: string; readonly names: readonly string[] 
 /** Matches a function without tuple arguments. The functions of the standards have none. */
 const FLAT = /^[^()]*\(([^()]*)\)$/
 
-/**
- * The signature and the names of a compiled function's arguments. An argument without a name, or with the name of an earlier
- * one, has its number.
- */
+/** An argument without a name, or with the name of an earlier one, has its number. */
 const declared = (declaration: string): Declared => {
   const [, list] = FLAT.exec(declaration) ?? []
   if (list === undefined) return { signature: '', names: [] }
@@ -148,23 +141,23 @@ const declared = (declaration: string): Declared => {
 const bareName = (text: string): string => text.split('(')[0] ?? ''
 
 /** NFTs are counted, whatever decimals their contract claims. */
-const countedBy = (facts: AddressFacts): Token => (facts.standard === 'erc20' ? facts : { ...facts, decimals: 0 })
+const countNfts = (facts: AddressFacts): Token => (facts.standard === 'erc20' ? facts : { ...facts, decimals: 0 })
 
-export const readingOf = (proposal: Proposal): Reading => {
+export const readProposal = (proposal: Proposal): Reading => {
   const { argumentRules: rules, known } = proposal
   const contract = areOnTypedData(rules) ? VERIFYING_CONTRACT : 'to'
   const target = known.get(fixed(rules, contract) ?? '') ?? null
-  const named = functionRuleOf(rules)
+  const named = findFunctionRule(rules)
   const functionName = named === undefined ? null : bareName(named.value)
   const { signature, names } = declared(named?.declaration ?? '')
   const facts = target?.facts ?? null
-  const token = facts === null || facts.standard === 'other' ? null : countedBy(facts)
+  const token = facts === null || facts.standard === 'other' ? null : countNfts(facts)
   const call = token === null ? null : standardCallOf(token.standard, signature)
-  const allows = allowedBy(proposal)
+  const allows = decideAllows(proposal)
   const amounts = rules.filter((rule) => isAt({ names }, nameIn(rule) ?? '', call?.amountAt))
   const coins = rules.filter((rule) =>
     allows === 'runtime calls' ? isCoinAmount({ functionName }, nameIn(rule) ?? '') : rule.argument === 'value',
   )
-  const most = { mostSent: capBy(coins), mostTaken: capBy(amounts) }
+  const most = { mostSent: findCap(coins), mostTaken: findCap(amounts) }
   return { allows, target, functionName, names, token, call, ...most }
 }

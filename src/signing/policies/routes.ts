@@ -5,26 +5,14 @@ import type { Authentication } from '../../identity/auth/plugin.ts'
 import { submitRoute } from '../../identity/idempotency/once.ts'
 import { ADDRESS, CREDENTIAL, NETWORK, NODE } from '../../platform/http/codes.ts'
 import { describedAs, pagingOf, Success, successOf } from '../../platform/http/schema.ts'
-import { approverIdsOf, type ProposedApproval, shownPasskeys } from '../approvals/approvers.ts'
 import type { SigningCtx } from '../ctx.ts'
+import { approverIdsOf, shownPasskeys } from './approvers.ts'
 import { describedPolicies, describePolicy } from './describe.ts'
 import { shownLimits, writtenLimits } from './limits.ts'
-import { createPolicy, listPolicies, proposedIn, revokePolicy } from './policies.ts'
-import {
-  CreatePolicyBody,
-  DescribedPoliciesQuery,
-  DescribedPolicy,
-  DescribedProposal,
-  ListPoliciesQuery,
-  Policy,
-  type PolicyWords,
-  ProposedPolicyBody,
-  RevokePolicyBody,
-} from './schema.ts'
+import { createPolicy, listPolicies, type Policy, proposedIn, revokePolicy } from './policies.ts'
+import * as schema from './schema.ts'
 
-type Row = Awaited<ReturnType<typeof createPolicy>>
-
-const shownAt = (row: Row, at: Date): Policy => ({
+const shownAt = (row: Policy, at: Date): schema.Policy => ({
   uuid: row.id,
   project_id: row.projectId,
   network: row.network,
@@ -36,15 +24,12 @@ const shownAt = (row: Row, at: Date): Policy => ({
   max_total_value: row.maxTotalValue?.toString() ?? null,
   max_total_fee: row.maxTotalFee.toString(),
   ...shownLimits(row, at),
-  require_approval:
-    row.requireApproval === null
-      ? null
-      : {
-          of: row.requireApproval.of,
-          from: approverIdsOf(row.requireApproval),
-          expires_in_seconds: row.requireApproval.expiresInSeconds,
-          passkeys: shownPasskeys(row.requireApproval.approvers),
-        },
+  require_approval: row.requireApproval && {
+    of: row.requireApproval.of,
+    from: approverIdsOf(row.requireApproval),
+    expires_in_seconds: row.requireApproval.expiresInSeconds,
+    passkeys: shownPasskeys(row.requireApproval.approvers),
+  },
   uses: row.uses,
   spent_value: row.spentValue.toString(),
   spent_fee: row.spentFee.toString(),
@@ -52,38 +37,12 @@ const shownAt = (row: Row, at: Date): Policy => ({
   updated_at: row.updatedAt.toISOString(),
 })
 
-type Words = Awaited<ReturnType<typeof describePolicy>>['words']
-
-const copiesOf = (sentences: Words['may']) => sentences.map((sentence) => [...sentence])
-
-const shownWords = (words: Words): PolicyWords => ({
-  name: words.name,
-  wallet: [...words.wallet],
-  may: copiesOf(words.may),
-  limits: copiesOf(words.limits),
-  cost: [...words.cost],
-  warnings: copiesOf(words.warnings),
-  used: copiesOf(words.used),
-})
-
-const proposedApproval = (proposed: ProposedApproval | null): Pick<ProposedPolicyBody, 'require_approval'> => {
-  if (proposed === null) return {}
-  const { of, from, expiresInSeconds } = proposed
-  return {
-    require_approval: {
-      of,
-      ...(from === null ? {} : { from: [...from] }),
-      ...(expiresInSeconds === null ? {} : { expires_in_seconds: expiresInSeconds }),
-    },
-  }
-}
-
 /** All fields of the policy. With a credential added it is a CreatePolicy that grants what the words say. */
 const shownProposal = ({
   policy,
   approvers,
   words,
-}: Awaited<ReturnType<typeof describePolicy>>): DescribedProposal => ({
+}: Awaited<ReturnType<typeof describePolicy>>): schema.DescribedProposal => ({
   policy: {
     network: policy.network,
     name: policy.name,
@@ -94,16 +53,16 @@ const shownProposal = ({
     max_total_fee: policy.maxTotalFee.toString(),
     ...(policy.maxUses === null ? {} : { max_uses: policy.maxUses }),
     ...writtenLimits(policy),
-    ...proposedApproval(policy.requireApproval),
+    ...(policy.requireApproval === null ? {} : { require_approval: policy.requireApproval }),
   },
   ...(approvers === null ? {} : { approver_passkeys: shownPasskeys(approvers) }),
-  words: shownWords(words),
+  words,
 })
 
 const { detail, idempotent } = describedAs('Policies')
 
 export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) => {
-  const shown = (row: Row): Policy => shownAt(row, ctx.now())
+  const shown = (row: Policy): schema.Policy => shownAt(row, ctx.now())
   const submit = submitRoute(ctx, shown)
   return new Elysia({ prefix: '/policies', normalize: false })
     .use(authentication)
@@ -112,8 +71,8 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       ({ body, caller, request, route }) =>
         submit({ body, caller, request, route }, (by) => createPolicy(ctx, { ...by, ...proposedIn(body) })),
       {
-        body: CreatePolicyBody,
-        response: { 200: Policy },
+        body: schema.CreatePolicyBody,
+        response: { 200: schema.Policy },
         ...idempotent(
           'Create a policy',
           'Lets the developer use a wallet if all rules match: a user-controlled one without its PIN, a developer-controlled one once it is put under policies. It allows sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data needs a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. A policy never allows signing a message, an export, a PIN change, creating a contract or changing a contract wallet.',
@@ -133,8 +92,8 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
         return rows.map(shown)
       },
       {
-        query: ListPoliciesQuery,
-        response: { 200: Type.Array(Policy) },
+        query: schema.ListPoliciesQuery,
+        response: { 200: Type.Array(schema.Policy) },
         ...detail('List policies', 'All that are not revoked, including expired ones, oldest first.', [
           ...ADDRESS,
           ...NETWORK,
@@ -146,8 +105,8 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       '/describe',
       async ({ body, caller }) => shownProposal(await describePolicy(ctx, { ...reachOf(caller), ...proposedIn(body) })),
       {
-        body: ProposedPolicyBody,
-        response: { 200: DescribedProposal },
+        body: schema.ProposedPolicyBody,
+        response: { 200: schema.DescribedProposal },
         ...detail(
           'Describe a policy before it is created',
           'What the policy would allow, in words for the owner of the wallet. `policy` is the same policy with its fee budget fixed: create it with exactly this, so that what was read is what is granted. Nothing is created.',
@@ -160,11 +119,11 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       async ({ query, caller }) => {
         const id = query.uuid && query.uuid !== 'null' ? query.uuid.toLowerCase() : null
         const described = await describedPolicies(ctx, { ...reachOf(caller), id, ...pagingOf(query) })
-        return described.map(({ policy, words }) => ({ policy: shown(policy), words: shownWords(words) }))
+        return described.map(({ policy, words }) => ({ policy: shown(policy), words }))
       },
       {
-        query: DescribedPoliciesQuery,
-        response: { 200: Type.Array(DescribedPolicy) },
+        query: schema.DescribedPoliciesQuery,
+        response: { 200: Type.Array(schema.DescribedPolicy) },
         ...detail(
           'List policies in words',
           'Those of user-controlled wallets on all networks that are not revoked, oldest first, each with its words for the owner.',
@@ -176,7 +135,7 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       '/revoke',
       ({ body, caller }) => successOf(revokePolicy(ctx, { ...signatoryOf(caller, body), id: body.uuid.toLowerCase() })),
       {
-        body: RevokePolicyBody,
+        body: schema.RevokePolicyBody,
         response: { 200: Success },
         ...detail(
           'Revoke a policy',

@@ -1,4 +1,5 @@
-// The rules of a policy in words. A function outside the standards is shown as written: its meaning is never guessed. Pure.
+// The rules of a policy in words. A function outside the standards is shown as written: its meaning is never guessed.
+// Pure.
 
 import type { RuleOperator } from '../../../db/words.ts'
 import { displayAmount } from '../../platform/amount.ts'
@@ -26,7 +27,6 @@ const grouped = (amount: string): string => {
   return fraction === undefined ? digits : `${digits}.${fraction}`
 }
 
-/** An amount of the coin. */
 export const coins = ({ coin }: Pick<Proposal, 'coin'>, amount: bigint): string =>
   `${grouped(displayAmount(amount, coin.decimals))} ${coin.symbol}`
 
@@ -40,7 +40,7 @@ export const tokens = (token: Pick<Token, 'symbol' | 'decimals'>, amount: bigint
     : say`${grouped(displayAmount(amount, token.decimals))} ${unitsOf(token)}`
 
 /** An address with its known name. An unlisted contract may claim any name, and the words say so. */
-export const addressWords = (proposal: Pick<Proposal, 'walletAddress'>, known: KnownAddress): Sentence => {
+const addressWords = (proposal: Pick<Proposal, 'walletAddress'>, known: KnownAddress): Sentence => {
   const { address, facts, isListed } = known
   if (address === proposal.walletAddress) return say`this wallet itself, ${code(address)}`
   if (facts === null) return say`${code(address)}`
@@ -50,6 +50,12 @@ export const addressWords = (proposal: Pick<Proposal, 'walletAddress'>, known: K
   const symbol = facts.symbol === '' || facts.symbol === called ? say`` : say` (${name(facts.symbol)})`
   if (isListed) return say`${name(called)}${symbol}, ${code(address)}`
   return say`the contract ${code(address)}, which calls itself “${name(called)}”${symbol}`
+}
+
+/** The value of a rule, as an address with its known name if it is one. */
+export const namedWords = (proposal: Proposal, value: string): Sentence => {
+  const known = proposal.known.get(value)
+  return known === undefined ? say`${code(value)}` : addressWords(proposal, known)
 }
 
 const COMPARED: Readonly<Record<RuleOperator, string>> = {
@@ -71,8 +77,7 @@ const SENT: Readonly<Record<RuleOperator, string>> = {
 }
 
 const recipientWords = (proposal: Proposal, reading: Reading, { operator, value }: ArgumentRule): Sentence => {
-  const known = proposal.known.get(value)
-  const whom = known === undefined ? say`${code(value)}` : addressWords(proposal, known)
+  const whom = namedWords(proposal, value)
   const preposition = reading.allows === 'payments' ? 'to' : 'with'
   return operator === 'eq' ? say`Only ${preposition} ${whom}.` : say`Not ${preposition} ${whom}.`
 }
@@ -91,7 +96,6 @@ const valueWords = (proposal: Proposal, { operator, value }: ArgumentRule): Sent
   return say`Each transaction sends ${SENT[operator]} ${coins(proposal, amount)}.`
 }
 
-/** The sentence for a rule that fixes the recipient or spender; null for other rules. */
 const personWords = (
   reading: Reading,
   { operator }: ArgumentRule,
@@ -120,16 +124,9 @@ const argumentWords = (proposal: Proposal, reading: Reading, rule: ArgumentRule)
       return say`Only if the amount (${code(path)}) ${compared} ${coins(proposal, amount)}.`
     }
   }
-  const known = operator === 'eq' || operator === 'ne' ? proposal.known.get(value) : undefined
-  const shown = known === undefined ? say`${code(value)}` : addressWords(proposal, known)
+  const shown = operator === 'eq' || operator === 'ne' ? namedWords(proposal, value) : say`${code(value)}`
   const person = personWords(reading, rule, { name: bareName, shown })
   return person ?? say`Only if ${code(path)} ${compared} ${value === '' ? 'empty' : shown}.`
-}
-
-/** The value of a rule, as an address with its known name if it is one. */
-export const namedWords = (proposal: Proposal, value: string): Sentence => {
-  const known = proposal.known.get(value)
-  return known === undefined ? say`${code(value)}` : addressWords(proposal, known)
 }
 
 const typedDataRuleWords = (proposal: Proposal, rule: ArgumentRule): Sentence => {

@@ -1,24 +1,16 @@
-// Checks the rules of a new policy. Rules that can never match are refused. On EVM networks the rule on the function is compiled:
-// its name is replaced by one function with a selector and arguments, and the other rules are checked against these. So an ABI
-// that is added or changed later does not change what the owner agreed to.
+// Checks the rules of a new policy. Rules that can never match are refused. On EVM networks the rule on the function is
+// compiled: its name is replaced by one function with a selector and arguments, and the other rules are checked against
+// these. So an ABI that is added or changed later does not change what the owner agreed to.
 
 import type { CallReader, Chain, CompiledFunction, DeclaredCalls, NodelessChain } from '../../chains/chain.ts'
-import { AppError } from '../../platform/errors.ts'
 import { DECODED, isFunctionRule, namesFunction } from '../../vault/language/call-rules.ts'
 import { integerIn, isOfKind } from '../../vault/language/rule-values.ts'
+import { invalidField } from '../schema.ts'
 import { type ArgumentRule, bare } from './evaluate.ts'
 import { checkTypedDataRules } from './typed-data-rules.ts'
 
-const fieldOf = (index: number, member: keyof ArgumentRule): string => `argument_rules.${index}.${member}`
+const nameField = (index: number, member: keyof ArgumentRule): string => `argument_rules.${index}.${member}`
 
-const refused = (field: string, sentence: string): AppError =>
-  new AppError('invalid_input', `Field "${field}" ${sentence}`)
-
-const refuse = (field: string, sentence: string): never => {
-  throw refused(field, sentence)
-}
-
-/** What checking the rules needs of a chain. */
 export type RuledChain = Pick<
   NodelessChain,
   'network' | 'typedData' | 'parseAddress' | 'isPrefixedAddress' | 'isCallName'
@@ -28,25 +20,24 @@ const isOrdered = ({ operator }: ArgumentRule): boolean => operator !== 'eq' && 
 
 const checkRule = (chain: RuledChain, rule: ArgumentRule, index: number): void => {
   const { argument, value } = rule
-  const at = fieldOf(index, 'value')
+  const at = nameField(index, 'value')
   if (isOrdered(rule) && (argument === 'to' || argument === 'decodedInput.function')) {
-    refuse(fieldOf(index, 'operator'), `must be eq or ne for "${argument}", which is not a number.`)
+    throw invalidField(nameField(index, 'operator'), `must be eq or ne for "${argument}", which is not a number.`)
   }
   // An account is written differently with each SS58 prefix. With the wrong one, `ne` would forbid nothing.
   const isAddress = argument === 'to' || (argument.startsWith(DECODED) && chain.isPrefixedAddress(value))
   const address = isAddress ? chain.parseAddress(value, at) : value
   // Transactions hold a program's address in its canonical text, so its id in hex would never match.
-  if (address.toLowerCase() !== value.toLowerCase()) refuse(at, `must be written as ${address} here.`)
+  if (address.toLowerCase() !== value.toLowerCase()) throw invalidField(at, `must be written as ${address} here.`)
   // With another spelling, such as `balances.transferKeepAlive`, `ne` would forbid nothing.
   if (argument.endsWith('.function') && !chain.isCallName(value)) {
-    refuse(at, 'must be a call as previews name it, for instance balances.transfer_keep_alive.')
+    throw invalidField(at, 'must be a call as previews name it, for instance balances.transfer_keep_alive.')
   }
   if ((isOrdered(rule) || argument === 'value') && integerIn(value) === null) {
-    refuse(at, 'must be an integer here, in plain decimal digits or 0x hex.')
+    throw invalidField(at, 'must be an integer here, in plain decimal digits or 0x hex.')
   }
 }
 
-/** Refuses rules that can never match any call. */
 export const checkRules = (chain: RuledChain, rules: readonly ArgumentRule[]): void => {
   if (checkTypedDataRules(chain, rules)) return
   for (const [index, rule] of rules.entries()) checkRule(chain, rule, index)
@@ -61,29 +52,27 @@ const KIND_WORDS = {
   text: 'a text',
 } as const
 
-/** Refuses a rule on an argument that the function does not have, or with a value of another kind than its type. */
 const checkArgument = (reader: CallReader, rule: ArgumentRule, index: number): void => {
   const kind = reader.kindOf(bare(rule.argument.slice(DECODED.length)))
   if (kind === null) {
     const has = reader.names.length === 0 ? 'it has none' : `its arguments are ${reader.names.join(', ')}`
-    throw refused(fieldOf(index, 'argument'), `must be an argument of the function: ${has}.`)
+    throw invalidField(nameField(index, 'argument'), `must be an argument of the function: ${has}.`)
   }
   if (isOrdered(rule) && kind !== 'integer') {
-    refuse(fieldOf(index, 'operator'), `must be eq or ne for "${rule.argument}", which is not a number.`)
+    throw invalidField(nameField(index, 'operator'), `must be eq or ne for "${rule.argument}", which is not a number.`)
   }
-  if (!isOfKind(kind, rule.value)) refuse(fieldOf(index, 'value'), `must be ${KIND_WORDS[kind]}.`)
+  if (!isOfKind(kind, rule.value)) throw invalidField(nameField(index, 'value'), `must be ${KIND_WORDS[kind]}.`)
 }
 
-const checkArguments = (
-  calls: DeclaredCalls,
-  rules: readonly ArgumentRule[],
-  compiled: CompiledFunction | null,
-): void => {
+const checkArguments = (calls: DeclaredCalls, rules: readonly ArgumentRule[], compiled: CompiledFunction | null) => {
   const reader = compiled === null ? null : calls.readerOf(compiled)
   for (const [index, rule] of rules.entries()) {
     if (!rule.argument.startsWith(DECODED)) continue
     if (reader === null) {
-      refuse(fieldOf(index, 'argument'), 'needs another rule that names the function: decodedInput.function eq.')
+      throw invalidField(
+        nameField(index, 'argument'),
+        'needs another rule that names the function: decodedInput.function eq.',
+      )
     } else if (!isFunctionRule(rule)) checkArgument(reader, rule, index)
   }
 }
@@ -92,46 +81,34 @@ const compileFunction = async (
   chain: Pick<Chain, 'parseAddress'>,
   calls: DeclaredCalls,
   rules: readonly ArgumentRule[],
-): Promise<Awaited<ReturnType<DeclaredCalls['compile']>> | null> => {
+) => {
   const index = rules.findIndex(namesFunction)
   const name = rules[index]?.value
   if (name === undefined) return null
   const second = rules.findLastIndex(namesFunction)
   if (second !== index)
-    refuse(fieldOf(second, 'argument'), 'is a second rule on the function; a policy may have only one.')
+    throw invalidField(nameField(second, 'argument'), 'is a second rule on the function; a policy may have only one.')
   const address = rules.find(({ argument, operator }) => argument === 'to' && operator === 'eq')?.value
   const to = address === undefined ? null : chain.parseAddress(address, 'argument_rules')
-  return calls.compile({ name, to, field: fieldOf(index, 'value') })
+  return calls.compile({ name, to, field: nameField(index, 'value') })
 }
 
-/**
- * If the request contains selector and declaration, they must equal the current ones, so that the owner agrees to what they
- * read.
- */
+/** Selector and declaration in a request must be the current ones, so that the owner agrees to what they read. */
 const refuseOthers = (asked: readonly ArgumentRule[], agreed: readonly ArgumentRule[]): void => {
   for (const [index, rule] of asked.entries()) {
     for (const member of ['selector', 'declaration'] as const) {
       const right = agreed[index]?.[member]
       if (rule[member] === undefined || rule[member] === right) continue
-      refuse(fieldOf(index, member), right === undefined ? 'has no meaning here.' : `must be ${right} here, or absent.`)
+      throw invalidField(
+        nameField(index, member),
+        right === undefined ? 'has no meaning here.' : `must be ${right} here, or absent.`,
+      )
     }
   }
 }
 
-type CompiledRules = {
-  readonly rules: readonly ArgumentRule[]
-  /** Whether no known ABI has the function. Then the rule gives its full signature. */
-  readonly isFunctionUnknown: boolean
-}
-
-/**
- * Checks the rules. On EVM networks the rule on the function gets its selector and declaration.
- * @throws invalid_input for a name that does not mean one function, and for rules on arguments that can never match.
- */
-export const compileRules = async (
-  chain: Pick<Chain, 'calls' | 'parseAddress'>,
-  rules: readonly ArgumentRule[],
-): Promise<CompiledRules> => {
+/** On EVM networks the function's rule gets its selector. @throws invalid_input for rules that can never match */
+export const compileRules = async (chain: Pick<Chain, 'calls' | 'parseAddress'>, rules: readonly ArgumentRule[]) => {
   const { calls } = chain
   const asked = asAsked(rules)
   const compiled = calls.by === 'declaration' ? await compileFunction(chain, calls, asked) : null
@@ -143,6 +120,7 @@ export const compileRules = async (
       : rule,
   )
   refuseOthers(rules, agreed)
+  // A rule that names a function of no known ABI has its full signature.
   return { rules: agreed, isFunctionUnknown: !isKnown }
 }
 

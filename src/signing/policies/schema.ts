@@ -16,18 +16,81 @@ import {
   VisibleText,
 } from '../../platform/http/schema.ts'
 import { TIME_PATTERN, TIME_RULE } from '../../platform/http/time.ts'
-import { ApproverPasskeys, RequireApproval, RequiredApproval } from '../approvals/terms-schema.ts'
+import { Amount, OrNull, TimeField, WholeNumber } from '../schema.ts'
 import { REFUSALS } from './judge.ts'
-import { PART_KINDS } from './sentence.ts'
+import { PartField, SentenceField, SentencesField } from './sentence.ts'
 
-/** An amount of the native coin, in base units. */
-const Amount = (description: string, example: string) =>
-  Type.String({
-    pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
+const APPROVERS_MAX = 50
+const WEEK_SECONDS = 7 * 24 * 60 * 60
+
+const approvalFields = {
+  of: WholeNumber('How many different users must approve each use.', { range: [1, APPROVERS_MAX], example: 2 }),
+  expires_in_seconds: WholeNumber(
+    'How long after the request the approval can be granted and used. One day if absent.',
+    { range: [60, WEEK_SECONDS], example: 86_400 },
+  ),
+}
+
+const APPROVER = '3b1f0c6e-8d2a-4f57-9c41-6e0d7a5b2c18'
+
+const ApproversField = (description: string) =>
+  Type.Array(UuidField('A user of the project.'), {
+    minItems: 1,
+    maxItems: APPROVERS_MAX,
     description,
-    rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
-    examples: [example],
+    rule: `a list of 1 to ${APPROVERS_MAX} ids of users`,
+    examples: [[APPROVER]],
   })
+
+const RequireApproval = ClosedObject(
+  'RequireApproval',
+  {
+    of: approvalFields.of,
+    from: Type.Optional(
+      ApproversField(
+        'Who may approve: users of the project who have a passkey now. If absent, every user who has a passkey may approve, also customers of the app: better name them. Required in a request with an access token.',
+      ),
+    ),
+    expires_in_seconds: Type.Optional(approvalFields.expires_in_seconds),
+  },
+  {
+    description:
+      'Each use needs approval first. The first request is answered with 202; once the approval is granted, repeat the same request with `approval_id`.',
+    examples: [{ of: 1, from: [APPROVER] }],
+  },
+)
+
+const ApproverPasskeys = Type.Array(
+  Type.Object(
+    {
+      user_id: UuidField('The approver.'),
+      credential_id: Type.String({
+        description: "The credential's id in base64url.",
+        examples: ['cGFzc2tleSBvZiBBbGljZQ'],
+      }),
+      public_key: Type.String({
+        description:
+          'The key by which the approver is known, in base64url: SubjectPublicKeyInfo, as `getPublicKey()` gives it in a browser.',
+        examples: ['MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE'],
+      }),
+    },
+    closed,
+  ),
+  { description: 'The passkeys that count. Compare them with those of the approvers.' },
+)
+
+const RequiredApproval = OrNull(
+  Type.Object(
+    {
+      of: approvalFields.of,
+      from: ApproversField('Who may approve.'),
+      expires_in_seconds: approvalFields.expires_in_seconds,
+      passkeys: Type.Optional(ApproverPasskeys),
+    },
+    closed,
+  ),
+  'Who must approve each use; null: nobody.',
+)
 
 const RULES_MAX = 50
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -98,22 +161,9 @@ const ROLLING_LIMITS_MAX = 5
 const SECONDS_MAX = 31_622_400
 
 const Seconds = (description: string) =>
-  Type.Integer({
-    minimum: 1,
-    maximum: SECONDS_MAX,
-    description,
-    rule: `a whole number from 1 to ${SECONDS_MAX} (366 days)`,
-    examples: [86_400],
-  })
+  WholeNumber(description, { range: [1, SECONDS_MAX], example: 86_400, note: ' (366 days)' })
 
-const MaxUses = (description: string) =>
-  Type.Integer({
-    minimum: 1,
-    maximum: 2_147_483_647,
-    description,
-    rule: 'a whole number from 1 to 2147483647',
-    examples: [100],
-  })
+const MaxUses = (description: string) => WholeNumber(description, { range: [1, 2_147_483_647], example: 100 })
 
 const TokenContract = AddressField('The contract of an ERC-20 token.')
 
@@ -136,7 +186,6 @@ const RollingLimit = ClosedObject('RollingLimit', {
   max_uses: Type.Optional(MaxUses('The most transactions in this time; a batch counts as one.')),
 })
 
-/** The fields of a policy without the credentials. */
 const proposedFields = {
   network: NetworkField,
   name: Type.Optional(VisibleText(...NAME)),
@@ -204,9 +253,6 @@ export const ProposedPolicyBody = ClosedObject('ProposedPolicy', proposedFields,
 })
 export type ProposedPolicyBody = Static<typeof ProposedPolicyBody>
 
-const time = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
-
 /** An amount of the native coin in an answer. */
 const Coins = (description: string) =>
   Type.String({ description: `${description} In base units of the native coin.`, examples: ['20000000000000000'] })
@@ -214,16 +260,16 @@ const Coins = (description: string) =>
 const ShownTokenLimit = ClosedObject('ShownTokenLimit', {
   contract_address: TokenContract,
   max_total: Type.String({ description: 'In base units of the token.', examples: ['1000000'] }),
-  per_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'null: of all uses together.' }),
+  per_seconds: OrNull(Type.Integer(), 'null: of all uses together.'),
   spent: Type.String({ description: 'How much counts at present.', examples: ['0'] }),
 })
 
 const ShownRollingLimit = ClosedObject('ShownRollingLimit', {
   per_seconds: Type.Integer({ description: 'In any time of so many seconds.', examples: [86_400] }),
-  max_total_value: Type.Union([Coins('The most that may be sent in this time.'), Type.Null()]),
-  max_uses: Type.Union([Type.Integer(), Type.Null()], { description: 'The most transactions in this time.' }),
-  spent_value: Type.Union([Coins('How much counts at present.'), Type.Null()], { description: 'null: not limited.' }),
-  uses: Type.Union([Type.Integer(), Type.Null()], { description: 'How many count at present; null: not limited.' }),
+  max_total_value: OrNull(Coins('The most that may be sent in this time.')),
+  max_uses: OrNull(Type.Integer(), 'The most transactions in this time.'),
+  spent_value: OrNull(Coins('How much counts at present.'), 'null: not limited.'),
+  uses: OrNull(Type.Integer(), 'How many count at present; null: not limited.'),
 })
 
 export const Policy = ClosedObject('Policy', {
@@ -233,13 +279,9 @@ export const Policy = ClosedObject('Policy', {
   name: Text(...NAME),
   wallet_address: AddressField('The wallet that the policy is for.'),
   argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
-  expires_at: Type.Union([time('When the policy ends.'), Type.Null()], { description: 'null: never.' }),
-  max_uses: Type.Optional(
-    Type.Union([Type.Integer(), Type.Null()], { description: 'The most transactions; null: no limit.' }),
-  ),
-  max_total_value: Type.Optional(
-    Type.Union([Coins('The most that all uses together may send.'), Type.Null()], { description: 'null: no limit.' }),
-  ),
+  expires_at: OrNull(TimeField('When the policy ends.'), 'null: never.'),
+  max_uses: Type.Optional(OrNull(Type.Integer(), 'The most transactions; null: no limit.')),
+  max_total_value: Type.Optional(OrNull(Coins('The most that all uses together may send.'), 'null: no limit.')),
   max_total_fee: Type.Optional(Coins('The most that the fees of all uses together may cost.')),
   token_limits: Type.Optional(Type.Array(ShownTokenLimit, { description: 'Empty: no limit.' })),
   rolling_limits: Type.Optional(Type.Array(ShownRollingLimit, { description: 'Empty: no limit.' })),
@@ -247,38 +289,21 @@ export const Policy = ClosedObject('Policy', {
   uses: Type.Optional(Type.Integer({ minimum: 0, description: 'How often it was used.' })),
   spent_value: Type.Optional(Coins('What all uses together have sent.')),
   spent_fee: Type.Optional(Coins('The most that the fees of all uses together can have cost.')),
-  created_at: time('ISO 8601, UTC.'),
-  updated_at: time('ISO 8601, UTC.'),
+  created_at: TimeField('ISO 8601, UTC.'),
+  updated_at: TimeField('ISO 8601, UTC.'),
 })
 export type Policy = Static<typeof Policy>
-
-const PartOfSentence = Type.Object(
-  {
-    kind: OneOf(PART_KINDS, {
-      description:
-        '`text`: our own words. `name`: a text of others, cut and cleaned. `code`: an exact address or value. `time`: an instant, RFC 3339.',
-      examples: ['text'],
-    }),
-    text: Type.String({ description: 'To be shown as text, never as markup.', examples: ['At most 100 times.'] }),
-  },
-  closed,
-)
-
-export const Sentence = (description: string) =>
-  Type.Array(PartOfSentence, { description, examples: [[{ kind: 'text', text: 'At most 100 times.' }]] })
-
-export const Sentences = (description: string) => Type.Array(Sentence('A sentence, in parts.'), { description })
 
 export const PolicyWords = ClosedObject(
   'PolicyWords',
   {
-    name: PartOfSentence,
-    wallet: Sentence('Which wallet.'),
-    may: Sentences('What the developer may do: the kind of transaction, then each rule.'),
-    limits: Sentences('How often, until when, and the limits on value and fees.'),
-    cost: Sentence('The most that it can cost the owner in all.'),
-    warnings: Sentences('What is dangerous about it; empty if nothing is.'),
-    used: Sentences('What was done by it; empty before it is made.'),
+    name: PartField,
+    wallet: SentenceField('Which wallet.'),
+    may: SentencesField('What the developer may do: the kind of transaction, then each rule.'),
+    limits: SentencesField('How often, until when, and the limits on value and fees.'),
+    cost: SentenceField('The most that it can cost the owner in all.'),
+    warnings: SentencesField('What is dangerous about it; empty if nothing is.'),
+    used: SentencesField('What was done by it; empty before it is made.'),
   },
   { description: 'A policy in English, for the owner of the wallet.' },
 )
@@ -300,19 +325,17 @@ export const PolicyPreview = ClosedObject(
   'PolicyPreview',
   {
     allowed: Type.Boolean({ description: 'Whether the developer may do this with `developer_secret`.' }),
-    uuid: Type.Union([UuidField('The policy that would be charged.'), Type.Null()]),
+    uuid: OrNull(UuidField('The policy that would be charged.')),
     needs_approval: Type.Boolean({
       description: 'Whether its approvers must agree first. Then the request is answered with 202.',
     }),
-    never: Type.Union([Type.String(), Type.Null()], { description: 'Why no policy can allow it, in one sentence.' }),
+    never: OrNull(Type.String(), 'Why no policy can allow it, in one sentence.'),
     refusals: Type.Array(
       Type.Object(
         {
           uuid: UuidField('The policy.'),
           reason: OneOf(REFUSALS, { description: 'Why the policy does not allow it.', examples: ['rule_not_matched'] }),
-          rule: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-            description: 'The first of its `argument_rules` that does not match, from 0.',
-          }),
+          rule: OrNull(Type.Integer({ minimum: 0 }), 'The first of its `argument_rules` that does not match, from 0.'),
         },
         closed,
       ),

@@ -1,5 +1,5 @@
-// The functions of ERC-20, ERC-721 and ERC-1155 by their signatures: what they do, and what their arguments mean. A function has
-// this meaning only on a contract of the standard.
+// The functions of ERC-20, ERC-721 and ERC-1155 by their signatures: what they do, and what their arguments mean. A
+// function has this meaning only on a contract of the standard.
 
 import type { AssetStandard } from '../../../db/words.ts'
 
@@ -9,11 +9,8 @@ export type StandardCall = {
   readonly does: string
   /** Indices of arguments. */
   readonly amountAt?: number
-  /** The recipient. */
   readonly recipientAt?: number
-  /** The spender. */
   readonly spenderAt?: number
-  /** true or false. */
   readonly approvedAt?: number
 }
 
@@ -21,26 +18,17 @@ type StandardCalls = Readonly<Record<string, StandardCall>>
 
 const TAKE_ALL = { effect: 'approves all', does: 'lets somebody else take every NFT of the collection' } as const
 
+const ALLOWS = { effect: 'approves', spenderAt: 0, amountAt: 1 } as const
+
 const ERC20: StandardCalls = {
   'transfer(address,uint256)': { effect: 'sends', does: 'sends tokens', recipientAt: 0, amountAt: 1 },
   'transferFrom(address,address,uint256)': { effect: 'sends', does: 'sends tokens', recipientAt: 1, amountAt: 2 },
-  'approve(address,uint256)': {
-    effect: 'approves',
-    does: 'lets somebody else take tokens',
-    spenderAt: 0,
-    amountAt: 1,
-  },
-  'increaseAllowance(address,uint256)': {
-    effect: 'approves',
-    does: 'lets somebody else take more tokens',
-    spenderAt: 0,
-    amountAt: 1,
-  },
+  'approve(address,uint256)': { ...ALLOWS, does: 'lets somebody else take tokens' },
+  'increaseAllowance(address,uint256)': { ...ALLOWS, does: 'lets somebody else take more tokens' },
   'decreaseAllowance(address,uint256)': {
+    ...ALLOWS,
     effect: 'disapproves',
     does: 'lets somebody else take fewer tokens',
-    spenderAt: 0,
-    amountAt: 1,
   },
   'batchTransfer(address[],uint256[])': { effect: 'sends', does: 'sends tokens to several recipients' },
   'burn(uint256)': { effect: 'destroys', does: 'destroys tokens', amountAt: 0 },

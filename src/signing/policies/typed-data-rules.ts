@@ -1,5 +1,5 @@
-// Checks the rules of a new policy on typed data. Rules that can never match are refused. If the primary type is given by its
-// whole text, rules on its members are checked against it.
+// Checks the rules of a new policy on typed data. Rules that can never match are refused. If the primary type is given
+// by its whole text, rules on its members are checked against it.
 
 import type { NodelessChain } from '../../chains/chain.ts'
 import { AppError } from '../../platform/errors.ts'
@@ -19,6 +19,7 @@ import {
   structsOf,
   type ValueType,
 } from '../../vault/language/typed-data-types.ts'
+import { invalidField, invalidInput } from '../schema.ts'
 import type { ArgumentRule } from './evaluate.ts'
 
 type Types = TypedData['types']
@@ -28,10 +29,10 @@ const STRUCT = /^([^()]+)\(([^()]*)\)/
 const INDEX = /^[0-9]+$/
 
 const refused = (index: number, member: 'argument' | 'operator' | 'value', sentence: string): AppError =>
-  new AppError('invalid_input', `Field "argument_rules.${index}.${member}" ${sentence}`)
+  invalidField(`argument_rules.${index}.${member}`, sentence)
 
 /** The structs in the whole text of a type; null for another text. */
-const typesIn = (text: string): { readonly types: Types; readonly primary: string } | null => {
+const parseTypes = (text: string): { readonly types: Types; readonly primary: string } | null => {
   const types: Record<string, Types[string]> = {}
   let primary = ''
   for (let rest = text; rest !== ''; ) {
@@ -56,10 +57,9 @@ const readable = ({ types, primary }: { readonly types: Types; readonly primary:
   }
 }
 
-/** The structs of a whole text of a type; null for the bare name of one. */
-const structsIn = (value: string, index: number) => {
+const parseStructs = (value: string, index: number) => {
   if (isTypeName(value)) return null
-  const found = typesIn(value)
+  const found = parseTypes(value)
   const wrong =
     'must be the name of a type, or its whole text: the struct, then those below it in the order of their names.'
   if (found === null) throw refused(index, 'value', wrong)
@@ -71,7 +71,7 @@ const structsIn = (value: string, index: number) => {
 type Declared = { readonly structs: ReadonlyMap<string, Struct>; readonly primary: string }
 
 /** The kind of a member; null if the type has no such value. */
-const kindAt = ({ structs, primary }: Declared, path: readonly string[]): RuleValue['kind'] | null => {
+const findKind = ({ structs, primary }: Declared, path: readonly string[]): RuleValue['kind'] | null => {
   let type: ValueType | 'length' = { kind: 'struct', name: primary }
   for (const part of path) {
     if (type === 'length') return null
@@ -102,7 +102,7 @@ const checkMember = (declared: Declared | null, rule: ArgumentRule, index: numbe
   if (isOrdered && !isOfKind('integer', value))
     throw refused(index, 'value', 'must be an integer here, in plain decimal digits or 0x hex.')
   if (declared === null) return
-  const kind = kindAt(declared, path)
+  const kind = findKind(declared, path)
   if (kind === null) throw refused(index, 'argument', `must be a value of the type ${declared.primary}.`)
   if (isOrdered && kind !== 'integer')
     throw refused(index, 'operator', 'must be eq or ne for a value that is not a number.')
@@ -110,14 +110,11 @@ const checkMember = (declared: Declared | null, rule: ArgumentRule, index: numbe
 }
 
 /** The only rule on an argument, which must be `eq`. */
-const named = (rules: readonly ArgumentRule[], argument: string): readonly [ArgumentRule, number] => {
+const requireSole = (rules: readonly ArgumentRule[], argument: string): readonly [ArgumentRule, number] => {
   const index = rules.findIndex((rule) => rule.argument === argument)
   const rule = rules[index]
   if (rule === undefined) {
-    throw new AppError(
-      'invalid_input',
-      `Field "argument_rules" must have a rule ${argument} eq, as it has others on typed data.`,
-    )
+    throw invalidInput(`Field "argument_rules" must have a rule ${argument} eq, as it has others on typed data.`)
   }
   if (rule.operator !== 'eq') throw refused(index, 'operator', `must be eq for ${argument}.`)
   const second = rules.findLastIndex((each) => each.argument === argument)
@@ -126,31 +123,26 @@ const named = (rules: readonly ArgumentRule[], argument: string): readonly [Argu
   return [rule, index]
 }
 
-/**
- * Checks rules on typed data.
- * @returns whether these are such rules
- * @throws invalid_input for rules that can never match
- */
+/** @returns whether these are rules on typed data. @throws invalid_input for rules that can never match */
 export const checkTypedDataRules = (chain: RuledChain, rules: readonly ArgumentRule[]): boolean => {
   if (!areOnTypedData(rules)) return false
   const other = rules.findIndex((rule) => !areOnTypedData([rule]))
   if (other >= 0)
     throw refused(other, 'argument', 'is on transactions, and other rules are on typed data: make two policies.')
   if (chain.typedData === null) {
-    throw new AppError(
-      'invalid_input',
+    throw invalidInput(
       `Field "argument_rules" must have no rules on typed data on ${chain.network}: only EVM networks have it.`,
     )
   }
-  const [type, typeAt] = named(rules, PRIMARY_TYPE)
-  const [contract, contractAt] = named(rules, VERIFYING_CONTRACT)
+  const [type, typeAt] = requireSole(rules, PRIMARY_TYPE)
+  const [contract, contractAt] = requireSole(rules, VERIFYING_CONTRACT)
   chain.parseAddress(contract.value, `argument_rules.${contractAt}.value`)
-  const declared = structsIn(type.value, typeAt)
+  const declared = parseStructs(type.value, typeAt)
   for (const [index, rule] of rules.entries()) {
     if (index !== typeAt && index !== contractAt) checkMember(declared, rule, index)
     for (const member of ['selector', 'declaration'] as const) {
       if (rule[member] === undefined) continue
-      throw new AppError('invalid_input', `Field "argument_rules.${index}.${member}" has no meaning here.`)
+      throw invalidInput(`Field "argument_rules.${index}.${member}" has no meaning here.`)
     }
   }
   return true

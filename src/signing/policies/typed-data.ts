@@ -1,22 +1,22 @@
-// Signatures of typed data with the developer's secret within a policy. The vault judges the rules itself, by the same code as here,
-// and charges the policy before the signature leaves it.
+// Signatures of typed data with the developer's secret within a policy. The vault judges the rules itself, by the same
+// code as here, and charges the policy before the signature leaves it.
 
-import type { ApprovalRow } from '../../../db/queries/approvals.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { NodelessChain } from '../../chains/chain.ts'
 import type { Signatory } from '../../identity/auth/caller.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Signatures } from '../../vault/contract/contract.ts'
-import type { Approval, KeyUse, OpenPolicies, UnrevokedPolicy } from '../../vault/contract/vault.ts'
+import type { KeyUse, OpenPolicies, UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
 import { contractOf, countUse } from '../../vault/language/policy-limits.ts'
 import { neverSigned, tokensGranted, typedDataMismatch } from '../../vault/language/typed-data-rules.ts'
-import { grantedApproval, namedApproval, noteUse, requireStillOpen } from '../approvals/grant.ts'
-import { typedDataRequestOf } from '../approvals/request.ts'
 import type { SigningCtx } from '../ctx.ts'
 import type { TypedDataField } from '../typed-data/schema.ts'
-import { isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
+import { describeInstead, isDelegated, POLICIES_A_WALLET_MAX, TRIES_MAX } from './delegated.ts'
+import { grantedApproval, namedApproval, noteUse, requireStillOpen } from './grant.ts'
+import { denied } from './intent-bounds.ts'
 import type { PolicyRefusal } from './judge.ts'
+import { writeTypedDataRequest } from './request.ts'
 
 type TypedDataUse = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {
   readonly chain: Signer['chain']
@@ -24,8 +24,6 @@ type TypedDataUse = Pick<Signatory, 'actor' | 'credentials' | 'approvalId'> & {
   readonly typedData: TypedDataField
   readonly use: KeyUse
 }
-
-const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
 const refused = (reason: PolicyRefusal['reason'], rule: number | null = null): PolicyRefusal => ({ reason, rule })
 
@@ -56,50 +54,29 @@ export const neverSignedBy = ({ chain, wallet }: Signer, typedData: TypedData): 
 const policiesOf = (ctx: SigningCtx, { wallet, credentials, actor }: TypedDataUse) =>
   ctx.vault.openPolicies({ wallet, credentials, actor, limit: POLICIES_A_WALLET_MAX })
 
-type Granting = { readonly policy: UnrevokedPolicy; readonly approval: ApprovalRow | null }
-
-/** The approval of a use; undefined if the policy needs none. */
-const grantedFor = async (
-  ctx: SigningCtx,
-  { wallet, actor, typedData }: TypedDataUse,
-  { policy, approval }: Granting,
-): Promise<Approval | undefined> => {
-  const { requireApproval: required } = policy
-  if (required === null) return undefined
-  const request = typedDataRequestOf(wallet, typedData)
-  const { id: walletId, projectId } = wallet
-  return grantedApproval(ctx, { projectId, walletId, actor, request, policy, required, approval })
-}
-
-const signWith = async (
-  ctx: SigningCtx,
-  { use }: TypedDataUse,
-  by: { readonly opened: OpenPolicies; readonly policyId: string; readonly approval: Approval | undefined },
-): Promise<Signatures> => {
-  const { opened, policyId, approval } = by
-  if (approval !== undefined) await requireStillOpen(ctx, approval)
-  const signatures = await opened.sign({ policyId, approval, spends: { value: 0n, fee: 0n } }, use)
-  if (approval !== undefined) await noteUse(ctx, approval)
-  return signatures
-}
-
 const signByPolicy = async (ctx: SigningCtx, asked: TypedDataUse & { readonly first: OpenPolicies }) => {
-  const { wallet, credentials, typedData, first, approvalId } = asked
+  const { wallet, credentials, actor, typedData, use, first } = asked
   // An approval belongs to one policy, and then only this policy is judged.
-  const approval = await namedApproval(ctx, { projectId: wallet.projectId, walletId: wallet.id, id: approvalId })
+  const approval = await namedApproval(ctx, asked)
   const never = neverSignedBy(asked, typedData)
   if (never !== null) throw denied(never)
   const closed = new Set<string>()
-  const instead = wallet.controlMode === 'user' ? ': it needs the "user_pin" or a "user_secret"' : ''
-  let refusal = denied(`No policy of this wallet allows this typed data, or has enough left for it${instead}.`)
+  let refusal = denied(
+    `No policy of this wallet allows this typed data, or has enough left for it${describeInstead(wallet)}.`,
+  )
   for (let tries = 1; ; tries += 1) {
     using opened = tries === 1 ? first : await policiesOf(ctx, asked)
     const isAsked = ({ id }: UnrevokedPolicy) => !closed.has(id) && (approval?.policyId ?? id) === id
     const terms = opened.policies.find((policy) => isAsked(policy) && typedDataRefusal(policy, typedData) === null)
     if (terms === undefined) throw refusal
-    const granted = await grantedFor(ctx, asked, { policy: terms, approval })
+    const request = () => writeTypedDataRequest(wallet, typedData)
+    const granted = await grantedApproval(ctx, { wallet, actor, policy: terms, approval, request })
     try {
-      return await signWith(ctx, asked, { opened, policyId: terms.id, approval: granted })
+      if (granted !== undefined) await requireStillOpen(ctx, granted)
+      const spends = { value: 0n, fee: 0n }
+      const signatures = await opened.sign({ policyId: terms.id, approval: granted, spends }, use)
+      if (granted !== undefined) await noteUse(ctx, granted)
+      return signatures
     } catch (error) {
       // The policy has ended meanwhile, or its row was edited. Another one may allow it.
       if (!(error instanceof AppError) || error.code !== 'policy_denied' || tries >= TRIES_MAX) throw error
@@ -111,10 +88,7 @@ const signByPolicy = async (ctx: SigningCtx, asked: TypedDataUse & { readonly fi
   }
 }
 
-/**
- * Signs typed data with the credentials that a message needs, or with the developer's secret if a policy allows it (the oldest such
- * policy is used).
- */
+/** Signs with the credentials that a message needs, or with the developer's secret if a policy allows it. */
 export const signWithPolicies = async (ctx: SigningCtx, asked: TypedDataUse): Promise<Signatures> => {
   const { wallet, credentials, actor, use, approvalId } = asked
   if (isDelegated(asked) || approvalId !== undefined) {

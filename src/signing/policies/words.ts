@@ -1,50 +1,30 @@
-// A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and its dangers. The words
-// are made from the values to which the owner agrees with the PIN. Pure.
+// A policy in words, for the owner of the wallet: what it allows, its limits, the most that it can cost, and its
+// dangers. The words are made from the values to which the owner agrees with the PIN. Pure.
 
 import type { UnrevokedPolicy } from '../../vault/contract/vault.ts'
 import { areOnTypedData, PRIMARY_TYPE } from '../../vault/language/typed-data-rules.ts'
 import { limited, limitsOfToken, listedLimitsUsed, listedLimitWords, rollingValueWords } from './limit-words.ts'
-import { fixedArgument, type Proposal, payeeOf, type Reading, readingOf, type Token } from './reading.ts'
-import { addressWords, coins, mayWords, namedWords, tokens, unitsOf } from './rule-words.ts'
-import { code, name, type Part, type Sentence, say, time } from './sentence.ts'
+import { fixed, fixedArgument, type Proposal, payeeOf, type Reading, readProposal, type Token } from './reading.ts'
+import { coins, mayWords, namedWords, tokens, unitsOf } from './rule-words.ts'
+import type { PolicyWords } from './schema.ts'
+import { code, name, type Sentence, say, time } from './sentence.ts'
 import { isNamedLikeApproval } from './standard-calls.ts'
 
-// The words of a policy on typed data. Pure.
-
-/** Names of types by which others can take something. */
 const TAKES = /permit|approv|allowance|authori[sz]|delegat|order|transfer|withdraw/i
 
-/** Whether a policy is on typed data. */
-const signsTypedData = ({ argumentRules }: Pick<Proposal, 'argumentRules'>): boolean => areOnTypedData(argumentRules)
-
-/** What a policy on typed data can cost besides fees, which it has none of. */
 const signatureCost = ({ coin, tokenLimits }: Proposal): Sentence => {
   const counted = tokenLimits.length === 0 ? '' : ', except for the tokens that are limited'
   return say`It sends no ${coin.symbol} and pays no fees. What others take by the signatures is not counted${counted}.`
 }
 
 const signatureWarnings = (proposal: Proposal, { target }: Reading): readonly Sentence[] => {
-  const fixed = (argument: string) =>
-    proposal.argumentRules.find((rule) => rule.argument === argument && rule.operator === 'eq')?.value
   const later = say`What was signed can be used also after this has ended.`
-  if (!TAKES.test(fixed(PRIMARY_TYPE) ?? '')) return [later]
-  const spender = fixed('typedData.message.spender')
-  const whom = spender === undefined ? say`anybody` : namedWords(proposal, spender)
+  if (!TAKES.test(fixed(proposal.argumentRules, PRIMARY_TYPE) ?? '')) return [later]
+  const spender = fixed(proposal.argumentRules, 'typedData.message.spender')
+  const whom = spender === null ? say`anybody` : namedWords(proposal, spender)
   const { inAll, rolling } = limitsOfToken(proposal, target?.address ?? null)
   const bound = inAll === null && rolling === null ? 'without a limit' : 'up to the limit above'
   return [say`It can let ${whom} take tokens or NFTs from this wallet, ${bound}.`, later]
-}
-
-export type PolicyWords = {
-  /** The name that the developer gave it. */
-  readonly name: Part
-  readonly wallet: Sentence
-  readonly may: readonly Sentence[]
-  readonly limits: readonly Sentence[]
-  readonly cost: Sentence
-  readonly warnings: readonly Sentence[]
-  /** How it was used so far; empty before it exists. */
-  readonly used: readonly Sentence[]
 }
 
 type Spent = {
@@ -70,10 +50,9 @@ const sentInAll = (proposal: Proposal, reading: Reading): bigint | null => {
   return limited(lower(proposal.maxTotalValue, inAll(proposal, reading.mostSent)))
 }
 
-/** Substrate calls that contain other calls, or let others make calls. */
+/** Substrate calls that contain other calls, or let other accounts make calls. */
 const CARRIES = /^(?:utility|proxy|multisig|sudo)\./
 
-/** The token that the calls take from the wallet, and the most that they can take in all. */
 const takenInAll = (
   proposal: Proposal,
   { token, call, mostTaken, target }: Reading,
@@ -134,7 +113,7 @@ const approverWords = ({ approvers }: Proposal): readonly Sentence[] => {
 
 const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
   const { maxUses, batchMax, maxTotalValue, maxTotalFee, expiresAt, coin } = proposal
-  const isSigning = signsTypedData(proposal)
+  const isSigning = areOnTypedData(proposal.argumentRules)
   const batches = batchMax > 1 && !isSigning ? ` Each time can be up to ${batchMax} transactions at once.` : ''
   const times = maxUses === 1 ? 'Once.' : `At most ${maxUses} times.`
   const end = expiresAt !== null && expiresAt <= now ? say`It ended: ` : say`Until `
@@ -148,13 +127,10 @@ const limitWords = (proposal: Proposal, now: Date): readonly Sentence[] => {
   ]
 }
 
-/** The address to which the rules fix the argument at an index; null if none does. */
-const fixedAt = (proposal: Proposal, { names }: Reading, place: number | undefined): Sentence | null => {
+const describeFixed = (proposal: Proposal, { names }: Reading, place: number | undefined): Sentence | null => {
   const name = names[place ?? -1]
   const fixed = name === undefined ? null : fixedArgument(proposal, name)
-  if (fixed === null) return null
-  const known = proposal.known.get(fixed)
-  return known === undefined ? say`${code(fixed)}` : addressWords(proposal, known)
+  return fixed === null ? null : namedWords(proposal, fixed)
 }
 
 const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
@@ -164,7 +140,7 @@ const approvalWarnings = (proposal: Proposal, reading: Reading): readonly Senten
     if (functionName === null || !isNamedLikeApproval(functionName)) return []
     return [say`It can let somebody take tokens or NFTs from this wallet, without a limit, ${later}.`]
   }
-  const whom = fixedAt(proposal, reading, call.spenderAt) ?? say`anybody`
+  const whom = describeFixed(proposal, reading, call.spenderAt) ?? say`anybody`
   if (call.effect === 'approves all') {
     return endsApproval(proposal, reading)
       ? []
@@ -189,7 +165,7 @@ const tokenWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[
   const { call } = reading
   const taken = takenInAll(proposal, reading)
   const isEndless = taken !== null && !isLimited(taken) && call?.effect !== 'approves'
-  const isToAnybody = call?.effect === 'sends' && fixedAt(proposal, reading, call.recipientAt) === null
+  const isToAnybody = call?.effect === 'sends' && describeFixed(proposal, reading, call.recipientAt) === null
   return [
     ...(isEndless ? [say`No limit says how many ${unitsOf(taken.token)} it takes: it can be all.`] : []),
     ...nftWarnings(proposal, reading),
@@ -208,7 +184,7 @@ const targetWarning = (proposal: Proposal, reading: Reading): readonly Sentence[
   return [say`No rule says which contract it calls: it can be any, also one that is made to harm you.`]
 }
 
-const warningsOf = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
+const describeWarnings = (proposal: Proposal, reading: Reading): readonly Sentence[] => {
   const { symbol } = proposal.coin
   if (reading.allows === 'nothing') return []
   if (reading.allows === 'signatures') {
@@ -259,18 +235,18 @@ export const policyWords = (
   proposal: Proposal,
   { now, spent }: { readonly now: Date; readonly spent: Spent | null },
 ): PolicyWords => {
-  const reading = readingOf(proposal)
+  const reading = readProposal(proposal)
   const sent = sentInAll(proposal, reading)
   return {
     name: name(proposal.name),
     wallet: say`${code(proposal.walletAddress)} on ${proposal.network}`,
-    may: mayWords(proposal, reading),
-    limits: limitWords(proposal, now),
+    may: [...mayWords(proposal, reading)],
+    limits: [...limitWords(proposal, now)],
     cost:
       reading.allows === 'signatures'
         ? signatureCost(proposal)
         : say`${costOfCoins(proposal, sent)}${costOfTokens(proposal, reading)}`,
-    warnings: warningsOf(proposal, reading),
-    used: spent === null ? [] : usedWords(proposal, spent, now),
+    warnings: [...describeWarnings(proposal, reading)],
+    used: spent === null ? [] : [...usedWords(proposal, spent, now)],
   }
 }

@@ -1,7 +1,6 @@
-// What the worker does after new blocks: raises the fees of waiting transactions or gives them up, finds nonces that other
-// transactions used, and refreshes the state of waiting signers.
+// What the worker does after new blocks: raises the fees of waiting transactions or gives them up, finds nonces that
+// other transactions used, and refreshes the state of waiting signers.
 
-import type { HasDb } from '../../../db/client.ts'
 import {
   dueClocks,
   lowestWaiting,
@@ -15,9 +14,6 @@ import { noteAttemptError } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Round } from '../../blocks/follow.ts'
 import type { Chain, Head } from '../../chains/chain.ts'
-import type { HasMetrics } from '../../platform/metrics/metrics.ts'
-import type { HasLog } from '../../platform/process/log.ts'
-import type { HasTracer } from '../../platform/tracing/tracer.ts'
 import type { TrackingCtx } from '../ctx.ts'
 import { isNonceUsedInFinalBlock, reconcileOne } from './reconcile.ts'
 import { recordObservation } from './record-observation.ts'
@@ -26,17 +22,17 @@ import { recordObservation } from './record-observation.ts'
 const RISE_DIVISOR = 8n
 
 /**
- * Raises the fees of a network's waiting transactions, or gives them up. Only the lowest nonce of each signer: nothing behind
- * it can be mined first.
+ * Raises the fees of a network's waiting transactions, or gives them up. Only the lowest nonce of each signer: nothing
+ * behind it can be mined first.
  *
- * If the newest block asks for more than the transaction offers, it climbs at once to a rung that the next block can take.
- * Otherwise its clock decides. The clock starts when a node is first asked to take the transaction, even if it refuses:
- * what is refused for ever must end too. Only a transaction that a node accepted climbs by time, as a higher fee helps no
- * other. The clock stands still while blocks ask for more than the top rung offers, and while no block comes: a higher fee
- * makes no block, and the cancel would be the dearest transaction of the first one.
+ * If the newest block asks for more than the transaction offers, it climbs at once to a rung that the next block can
+ * take. Otherwise its clock decides. The clock starts when a node is first asked to take the transaction, even if it
+ * refuses: what is refused for ever must end too. Only a transaction that a node accepted climbs by time, as a higher
+ * fee helps no other. The clock stands still while blocks ask for more than the top rung offers, and while no block
+ * comes: a higher fee makes no block, and the cancel would be the dearest transaction of the first one.
  */
 export const runClocks = async (
-  ctx: HasDb & HasLog & HasMetrics & HasTracer,
+  ctx: TrackingCtx,
   { chain, head, cursor }: { readonly chain: Chain; readonly head: Head; readonly cursor: Cursor },
 ): Promise<void> => {
   const { network } = chain
@@ -66,10 +62,7 @@ const WAITED_SECONDS = 4
 /** Signers to ask about per block, those that have waited longest first; the reconciler asks about all. */
 const SIGNERS_MAX = 50
 
-/**
- * Finds waiting transactions whose nonce another transaction has used, by the signer's transaction count at the new block.
- * Callers see that at once (`nonce_used`), and a failure when the count is final.
- */
+/** Callers see a used nonce at once (`nonce_used`), and a failure when the transaction count is final. */
 export const findUsedNonces = async (
   ctx: TrackingCtx,
   { chain, at }: { readonly chain: Chain; readonly at: BlockPoint },
@@ -95,8 +88,8 @@ export const findUsedNonces = async (
 const SIGNER_WAITED_SECONDS = 20
 const SIGNERS_AT_ONCE = 100
 
-/** Stores the node's view of waiting signers (balance, counts), so that operators can distinguish a nonce gap from a low fee. */
-export const refreshSignerStates = async (ctx: HasDb & HasLog, { chain, isOver }: Round): Promise<void> => {
+/** Stores the node's view of waiting signers, so that operators can distinguish a nonce gap from a low fee. */
+export const refreshSignerStates = async (ctx: TrackingCtx, { chain, isOver }: Round): Promise<void> => {
   const { network } = chain
   for (const address of await signersToRefresh(ctx.db, {
     network,
@@ -107,7 +100,7 @@ export const refreshSignerStates = async (ctx: HasDb & HasLog, { chain, isOver }
     try {
       await saveSignerState(ctx.db, { network, address, state: await chain.accountState(address) })
     } catch (err) {
-      // A node that does not answer for one signer will not answer for the others.
+      // A node that does not answer for one signer will not answer for another.
       ctx.log.warn({ err, network }, "could not read a signer's state")
       return
     }

@@ -19,10 +19,7 @@ import type { Observation } from './record-observation.ts'
 /** `try_again`: nothing certain is known, so the job should run again later. */
 type BroadcastResult = 'done' | 'try_again'
 
-/**
- * Sends the recorded bytes of the chosen attempt. Sending is idempotent, so it takes no lock. An ambiguous answer changes
- * nothing: it neither frees the nonce nor fails the transaction.
- */
+/** Takes no lock, as sending is idempotent. An ambiguous answer neither frees the nonce nor fails the transaction. */
 export const broadcastTransaction = async (ctx: TrackingCtx, transactionId: string): Promise<BroadcastResult> => {
   const found = await transactionWithAttempts(ctx.db, transactionId)
   if (found === null || found.transaction.minedBlockHash !== null || found.transaction.final) return 'done'
@@ -43,14 +40,11 @@ const sendChosen = async (
 }
 
 /**
- * A cancel that was sent before may be in no pool: the signer could not pay it, or the pool dropped it. So this first sends
- * the highest rung that the signer can pay at current fees. If a node accepts it, the transaction is no longer given up. A
- * pool that has the cancel refuses the rung. What an operator gave up stays given up.
+ * A cancel that was sent may be in no pool: the signer could not pay it, or the pool dropped it. So the highest rung
+ * that the signer can pay is tried first, which a pool with the cancel refuses. What an operator gave up stays given
+ * up.
  */
-const resumeWithRung = async (
-  ctx: TrackingCtx,
-  { chain, found, attempt }: Pick<Broadcast, 'chain' | 'found' | 'attempt'>,
-): Promise<boolean> => {
+const resumeWithRung = async (ctx: TrackingCtx, { chain, found, attempt }: Chosen): Promise<boolean> => {
   const { signerAddress, givenUp, rungs, worstCost: recordedCost } = found.transaction
   if (attempt.kind !== 'cancel' || givenUp !== 'expired') return false
   if (attempt.broadcastAt === null && attempt.lastError === null) return false
@@ -69,13 +63,10 @@ const resumeWithRung = async (
 }
 
 /**
- * An execution waits until its contract wallet has code: without code it would be mined and do nothing. If the deployment
- * failed for good, the execution is given up. The cancel calls no code and never waits.
+ * An execution waits until its contract wallet has code: without code it would be mined and do nothing. If the
+ * deployment failed for good, the execution is given up. The cancel calls no code and never waits.
  */
-const waitsForDeployment = async (
-  ctx: TrackingCtx,
-  { chain, found, attempt }: Pick<Broadcast, 'chain' | 'found' | 'attempt'>,
-): Promise<boolean> => {
+const waitsForDeployment = async (ctx: TrackingCtx, { chain, found, attempt }: Chosen): Promise<boolean> => {
   const { id: transactionId, network, kind, contractWallet } = found.transaction
   if (contractWallet === null || kind === 'deployment' || attempt.kind === 'cancel') return false
   if (await chain.contractWallets?.isDeployed({ address: contractWallet })) return false
@@ -86,7 +77,7 @@ const waitsForDeployment = async (
   return true
 }
 
-/** Asks as of the tracker's block, which is above that of the deployment, so that a node that lags behind proves nothing. */
+/** Asks as of the tracker's block, which is above the deployment: a node that lags behind proves nothing. */
 const willNeverBeDeployed = async (
   ctx: TrackingCtx,
   { chain, contractWallet, nonce }: { readonly chain: Chain; readonly contractWallet: string; readonly nonce: number },
@@ -98,12 +89,9 @@ const willNeverBeDeployed = async (
   return !(await contractWallets.isDeployed({ address: contractWallet, blockNumber: cursor.number }))
 }
 
-type Broadcast = {
-  readonly chain: Chain
-  readonly found: WithAttempts
-  readonly attempt: AttemptRow
-  readonly outcome: Awaited<ReturnType<Chain['broadcast']>>
-}
+type Chosen = { readonly chain: Chain; readonly found: WithAttempts; readonly attempt: AttemptRow }
+
+type Broadcast = Chosen & { readonly outcome: Awaited<ReturnType<Chain['broadcast']>> }
 
 const record = (ctx: TrackingCtx, { found }: Pick<Broadcast, 'found'>, observation: Observation): Promise<void> =>
   ctx.recordObservation({ transactionId: found.transaction.id, observation })
@@ -125,11 +113,7 @@ const handleOutcome = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<Br
     case 'rejected':
     case 'unknown':
       ctx.log.warn({ network, transactionId, outcome: outcome.kind }, 'the node did not take a transaction')
-      await noteAttemptError(ctx.db, {
-        network,
-        hash: attempt.hash,
-        error: await errorOf(broadcast, outcome),
-      })
+      await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: await describeError(broadcast, outcome) })
       // The clock raises only the fee of what a node has accepted.
       if (outcome.kind === 'underpriced') await record(ctx, broadcast, { kind: 'underpriced' })
       if (outcome.kind === 'insufficient_funds') await sendLowerRung(ctx, broadcast)
@@ -139,20 +123,17 @@ const handleOutcome = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<Br
   }
 }
 
-const errorOf = async (
+const describeError = async (
   broadcast: Broadcast,
   outcome: Extract<Broadcast['outcome'], { readonly reason: string }>,
-): Promise<string> => {
+) => {
   if (outcome.kind === 'rejected') return writeRefusal(outcome)
   const reason = outcome.kind === 'insufficient_funds' ? await describeLack(broadcast, outcome) : outcome.reason
   return `${outcome.kind}: ${reason}`
 }
 
 /** Which account lacks how much. go-ethereum says it; for other nodes it is computed from the balance. */
-const describeLack = async (
-  { chain, found, attempt }: Broadcast,
-  { reason }: { readonly reason: string },
-): Promise<string> => {
+const describeLack = async ({ chain, found, attempt }: Broadcast, { reason }: { readonly reason: string }) => {
   const { signerAddress, worstCost: recordedCost } = found.transaction
   if (!isHex(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
   const accountState = await chain.accountState(signerAddress).catch(() => null)
@@ -162,10 +143,7 @@ const describeLack = async (
   return `${signerAddress} lacks ${coinAmount(chain, missing)} (${reason})`
 }
 
-/**
- * While the signer cannot pay the chosen rung, this keeps the highest lower rung that it can pay in the node's pool. Nothing
- * is sent beside the cancel.
- */
+/** Keeps in the pool the highest rung below the chosen one that the signer can pay. Nothing goes beside the cancel. */
 const sendLowerRung = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<void> => {
   const { chain, found } = broadcast
   const { chosen, rungs } = found.transaction
@@ -178,7 +156,7 @@ const sendLowerRung = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<vo
   }
 }
 
-/** The nonce is used: by one of our attempts (the tracker finds it), or by another transaction (the reconciler decides that). */
+/** One of our attempts used the nonce (the tracker finds it), or another transaction (the reconciler decides). */
 const handleUsedNonce = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
   const { chain, found, attempt } = broadcast
   for (const { hash } of found.attempts) {

@@ -2,16 +2,16 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HasDb, Queryable } from '../../../db/client.ts'
-import { hasDeployment, pendingInputs } from '../../../db/queries/contract-wallets.ts'
+import { pendingInputs } from '../../../db/queries/contract-wallets.ts'
 import { type Signer, type UnminedRow, unminedBefore } from '../../../db/queries/transactions.ts'
-import type { Network, TransactionKind } from '../../../db/words.ts'
+import type { TransactionKind } from '../../../db/words.ts'
 import type { Chain, Intent, RecordedIntent } from '../../chains/chain.ts'
 import type { FailingCall } from '../../chains/contract-wallets.ts'
 import { destinationsOf, isHex, sumOfValues } from '../../chains/intent.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Turn } from '../../platform/queue.ts'
 import { coinAmount } from '../token.ts'
-import type { ReadContractWallet } from '../wallets/contract-wallet.ts'
+import type { ReadContractWallet } from '../wallets/signer.ts'
 
 /** The newest ones: nodes limit the gas of a simulation. */
 const RECORDED_LIMIT = 500
@@ -19,7 +19,7 @@ const RECORDED_LIMIT = 500
 const BROADCAST_WITHIN_SECONDS = 2
 const POLL_MS = 20
 
-const intentOf = (row: UnminedRow): RecordedIntent => ({
+const readIntent = (row: UnminedRow): RecordedIntent => ({
   from: row.signerAddress,
   nonce: row.nonce,
   to: row.to,
@@ -29,9 +29,9 @@ const intentOf = (row: UnminedRow): RecordedIntent => ({
 })
 
 /**
- * The pending transactions that an intent may depend on: the signer's own, in the order of their nonces, and those of the
- * project's other signers that go to the same addresses or create a contract. The others count once a node has them; for new
- * ones it waits a moment.
+ * The pending transactions that an intent may depend on: the signer's own, in the order of their nonces, and those of
+ * the project's other signers that go to the same addresses or create a contract. Those count once a node has them; for
+ * new ones it waits a moment.
  * @param input.to the destination of the intent and, for a contract wallet, of its calls; empty for a creation.
  * @param input.turn after which the signer's earlier requests are recorded.
  */
@@ -55,22 +55,20 @@ export const recordedBefore = async (
     return rows
       .filter((row) => !isUnsent(row))
       .flatMap((row) => (isOwn(row) ? (inNonceOrder.shift() ?? []) : row))
-      .map(intentOf)
+      .map(readIntent)
   }
 }
 
-/** What a contract wallet is to do, with the pending transactions before it. */
 export type Execution = ReadContractWallet & {
   readonly chain: Chain
   readonly kind: TransactionKind
   readonly intents: readonly Intent[]
   /** After this, what its signer was asked for earlier is recorded. */
   readonly turn: Turn
-  /** The pending transactions that come before it. */
   readonly pending: () => Promise<readonly RecordedIntent[]>
 }
 
-export const executionOf = (
+export const makeExecution = (
   ctx: HasDb,
   input: Pick<Execution, 'chain' | 'kind' | 'intents' | 'turn'> & {
     readonly projectId: string
@@ -91,12 +89,6 @@ export const executionOf = (
   }
 }
 
-/** Whether we have recorded no deployment of it. A node that lags behind may not see the code of a mined one. */
-export const lacksDeployment = async (
-  db: Queryable,
-  wallet: { readonly network: Network; readonly contractWallet: string },
-): Promise<boolean> => !(await hasDeployment(db, wallet))
-
 /** The newest ones: the oldest are mined first. */
 const HELD_LIMIT = 500
 
@@ -108,28 +100,28 @@ const heldValue = async (db: Queryable, { chain, wallet, contractWallets, turn }
   return sumOfValues(inputs.flatMap((input) => (isHex(input) ? (contractWallets.executed(input) ?? []) : [])))
 }
 
-const coinOf = async ({ chain, wallet }: Execution): Promise<bigint> =>
+const readCoin = async ({ chain, wallet }: Execution): Promise<bigint> =>
   (await chain.balances({ address: wallet.address, contracts: [] })).coin
 
 /** The error names the wallet, which pays what its calls send, and not its key, which pays the fee. */
-const unfunded = async (of: Execution, held: bigint): Promise<AppError> => {
-  const amount = (wei: bigint) => coinAmount(of.chain, wei)
+const unfunded = async (execution: Execution, held: bigint): Promise<AppError> => {
+  const amount = (wei: bigint) => coinAmount(execution.chain, wei)
   // The sum of all intents, even if an earlier one fails first: with less the next request would fail as well.
-  const needed = sumOfValues(of.intents)
+  const needed = sumOfValues(execution.intents)
   const spent = held === 0n ? '' : `, of which its pending transactions spend ${amount(held)}`
   return new AppError(
     'balance_insufficient',
-    `${of.wallet.address} needs ${amount(needed)} for this transaction, and has ${amount(await coinOf(of))}${spent}.`,
+    `${execution.wallet.address} needs ${amount(needed)} for this transaction, and has ${amount(await readCoin(execution))}${spent}.`,
   )
 }
 
 type Refusal = { readonly failingCall: FailingCall; readonly held: bigint; readonly cause?: unknown }
 
-const refusalOf = async (of: Execution, { failingCall, held, cause }: Refusal): Promise<AppError> => {
+const explainRefusal = async (execution: Execution, { failingCall, held, cause }: Refusal): Promise<AppError> => {
   const { reason, index, isUnfunded } = failingCall
-  if (isUnfunded) return unfunded(of, held)
-  const field = of.kind === 'token_transfer' ? 'transfers' : 'unsigned_transactions'
-  const place = of.intents.length === 1 ? '' : ` (${field}.${index})`
+  if (isUnfunded) return unfunded(execution, held)
+  const field = execution.kind === 'token_transfer' ? 'transfers' : 'unsigned_transactions'
+  const place = execution.intents.length === 1 ? '' : ` (${field}.${index})`
   return new AppError('execution_reverted', `${reason}${place}`, { cause })
 }
 
@@ -137,39 +129,36 @@ const refusalOf = async (of: Execution, { failingCall, held, cause }: Refusal): 
 const SAFE_CODE = /\bGS[0-9]{3}$/
 
 /**
- * Runs `simulate`, and if that reverts finds the reason: the Safe contracts say only that an inner call failed. So this
- * simulates the calls from the wallet itself, first alone, then after the pending transactions.
- * @throws execution_reverted
+ * The Safe contracts say only that an inner call failed. So this simulates the calls from the wallet itself, first
+ * alone, then after the pending transactions. @throws execution_reverted
  */
 export const withInnerReason = async <Result>(
   db: Queryable,
-  { of, simulate }: { readonly of: Execution; readonly simulate: () => Promise<Result> },
+  { execution, simulate }: { readonly execution: Execution; readonly simulate: () => Promise<Result> },
 ): Promise<Result> => {
   try {
     return await simulate()
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'execution_reverted') throw error
-    const { contractWallets, wallet, intents, pending } = of
+    const { contractWallets, wallet, intents, pending } = execution
     const { address } = wallet
     const alone = await contractWallets.failingCall({ address, intents })
-    if (alone !== null) throw await refusalOf(of, { failingCall: alone, held: 0n, cause: error })
+    if (alone !== null) throw await explainRefusal(execution, { failingCall: alone, held: 0n, cause: error })
     const failingCall = await contractWallets.failingCall({ address, intents, pending: await pending() })
-    if (failingCall !== null) throw await refusalOf(of, { failingCall, held: await heldValue(db, of), cause: error })
+    if (failingCall !== null)
+      throw await explainRefusal(execution, { failingCall, held: await heldValue(db, execution), cause: error })
     if (!SAFE_CODE.test(error.message)) throw error
     const sentence = `${error.message}: the calls of the contract wallet fail after its pending transactions, or for lack of gas`
     throw new AppError('execution_reverted', sentence, { cause: error })
   }
 }
 
-/**
- * Refuses calls that the wallet cannot pay after its pending ones. These may bring in coins too, so if the sum exceeds the
- * balance, a simulation decides. @throws execution_reverted
- */
-export const refuseOverspent = async (db: Queryable, of: Execution): Promise<void> => {
-  const value = sumOfValues(of.intents)
-  const held = value === 0n ? 0n : await heldValue(db, of)
-  if (held === 0n || held + value <= (await coinOf(of))) return
-  const { contractWallets, wallet, intents, pending } = of
+/** Pending executions may bring in coins, so a simulation decides on a low balance. @throws execution_reverted */
+export const refuseOverspent = async (db: Queryable, execution: Execution): Promise<void> => {
+  const value = sumOfValues(execution.intents)
+  const held = value === 0n ? 0n : await heldValue(db, execution)
+  if (held === 0n || held + value <= (await readCoin(execution))) return
+  const { contractWallets, wallet, intents, pending } = execution
   const failingCall = await contractWallets.failingCall({ address: wallet.address, intents, pending: await pending() })
-  if (failingCall !== null) throw await refusalOf(of, { failingCall, held })
+  if (failingCall !== null) throw await explainRefusal(execution, { failingCall, held })
 }

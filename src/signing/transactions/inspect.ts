@@ -18,15 +18,9 @@ import { noSuchTransaction } from './waiting.ts'
 
 const JOBS_SHOWN = 10
 
-/** An attempt, and what it offers: null if its bytes were not read. */
-export type InspectedAttempt = AttemptOverview & {
-  readonly offer: Offer | null
-}
+/** `offer`: null if the bytes of the attempt were not read. */
+export type InspectedAttempt = AttemptOverview & { readonly offer: Offer | null }
 
-/** By the hash of each attempt whose bytes are kept. */
-type Offers = ReadonlyMap<string, Offer>
-
-/** The signer's state on the node, and what it means for the chosen attempt. */
 export type NodeView =
   | { readonly kind: 'unavailable'; readonly sentence: string }
   | {
@@ -50,8 +44,8 @@ export type Inspection = {
 
 type InspectCtx = HasDb & HasChains
 
-/** What the attempts offer, by their signed bytes: for a process that may read these. */
-export const offersInBytes = async ({ db, chains }: InspectCtx, id: string): Promise<Offers> => {
+/** What the attempts offer by their signed bytes, by their hashes: for a process that may read the bytes. */
+export const offersInBytes = async ({ db, chains }: InspectCtx, id: string): Promise<ReadonlyMap<string, Offer>> => {
   const found = await transactionWithAttempts(db, id)
   const chain = chains.all.find(({ network }) => network === found?.transaction.network)
   if (found === null || chain === undefined) return new Map()
@@ -64,7 +58,6 @@ export const offersInBytes = async ({ db, chains }: InspectCtx, id: string): Pro
 }
 
 /**
- * For operators: all about a transaction of any project but its signed bytes.
  * @param options.nodeMaxMs how long to wait for the node; by default as long as it may take.
  * @param options.readOffers `offersInBytes`, for a process that may read bytes.
  */

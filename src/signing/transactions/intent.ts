@@ -1,46 +1,11 @@
+import type { Static } from '@sinclair/typebox'
 import type { AccessList, Chain, Hex, Intent } from '../../chains/chain.ts'
-import { AppError } from '../../platform/errors.ts'
+import type { AppError } from '../../platform/errors.ts'
+import { invalidInput, NONCE_END, parseQuantity, UINT64_END, UINT256_END } from '../schema.ts'
+import type { UnsignedTransaction } from './schema.ts'
 
-/** The strings of a request. The schema has checked their form, not their bounds. */
-type UnsignedTransactionText = {
-  readonly to?: string
-  readonly value?: string
-  readonly input?: string
-  readonly gasLimit?: string
-  readonly maxPriorityFeePerGas?: string
-  readonly maxFeePerGas?: string
-  readonly gasPrice?: string
-  readonly accessList?: readonly { readonly address: string; readonly storageKeys: readonly string[] }[]
-  readonly type?: string
-  readonly nonce?: string
-  readonly era?: string
-  readonly asset_id?: string
-}
-
-export const UINT256_END = 1n << 256n
-const UINT64_END = 1n << 64n
-/** Above this a number is not exact. */
-export const NONCE_END = 1n << 53n
-
-const FORM = /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/
-
-/** @param end the first number that is too large. */
-export const parseQuantity = (text: string, field: string, end: bigint): bigint => {
-  const value = FORM.test(text) ? BigInt(text) : -1n
-  if (value >= 0n && value < end) return value
-  const bound = end === UINT256_END ? '2^256' : end === UINT64_END ? '2^64' : '2^53'
-  throw new AppError(
-    'invalid_input',
-    `Field "${field}" must be a quantity below ${bound} in 0x hex or plain decimal digits.`,
-  )
-}
-
-/** An amount in base units: plain decimal digits, at least 1. */
-export const parseAmount = (text: string, field: string): bigint => {
-  const amount = /^[0-9]{1,78}$/.test(text) ? BigInt(text) : 0n
-  if (amount > 0n && amount < UINT256_END) return amount
-  throw new AppError('invalid_input', `Field "${field}" must be from 1 to 2^256 - 1 in plain decimal digits.`)
-}
+/** The schema has checked the form of the texts, not their bounds. */
+type UnsignedTransactionText = Static<typeof UnsignedTransaction>
 
 /** The fees that a request fixes. @param prefix of the fields' names in errors. */
 export const parseFees = (
@@ -62,7 +27,7 @@ export const parseHex = (text: string, field: string): Hex => {
   // The prefix must be in lower case.
   const hex = text.slice(0, 2) + text.slice(2).toLowerCase()
   if (isHex(hex)) return hex
-  throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
+  throw invalidInput(`Field "${field}" must be 0x and an even number of hex digits.`)
 }
 
 /** All storage keys of one access list. */
@@ -76,7 +41,7 @@ const parseAccessList = (
   field: string,
 ): AccessList => {
   if (entries.reduce((sum, { storageKeys }) => sum + storageKeys.length, 0) > STORAGE_KEYS_MAX) {
-    throw new AppError('invalid_input', `Field "${field}" must have at most ${STORAGE_KEYS_MAX} storage keys in all.`)
+    throw invalidInput(`Field "${field}" must have at most ${STORAGE_KEYS_MAX} storage keys in all.`)
   }
   return entries.map(({ address, storageKeys }, at) => ({
     address: chain.parseAddress(address, `${field}.${at}.address`),
@@ -85,12 +50,11 @@ const parseAccessList = (
 }
 
 /** Types 0, 1 and 2: a gas price makes one of type 0, or with an access list of type 1. */
-const typeOf = ({ gasPrice, accessList }: UnsignedTransactionText): 0 | 1 | 2 => {
+const deriveType = ({ gasPrice, accessList }: UnsignedTransactionText): 0 | 1 | 2 => {
   if (gasPrice === undefined) return 2
   return accessList === undefined ? 0 : 1
 }
 
-/** The fields that decide a transaction's type. @throws invalid_input if they contradict each other. */
 const parseForm = (
   chain: ParsingChain,
   text: UnsignedTransactionText,
@@ -102,12 +66,11 @@ const parseForm = (
   if (!chain.hasTransactionTypes) throw noMeaning(chain, `${field}.${given}`)
   const fee = (['maxFeePerGas', 'maxPriorityFeePerGas'] as const).find((name) => text[name] !== undefined)
   if (gasPrice !== undefined && fee !== undefined) {
-    throw new AppError('invalid_input', `Field "${field}.gasPrice" must be absent if "${fee}" is there.`)
+    throw invalidInput(`Field "${field}.gasPrice" must be absent if "${fee}" is there.`)
   }
-  if (type !== undefined && Number(type) !== typeOf(text)) {
-    throw new AppError(
-      'invalid_input',
-      `Field "${field}.type" must be ${typeOf(text)}, which the other fields make it: "gasPrice" gives type 0, with "accessList" type 1; without "gasPrice" it is type 2.`,
+  if (type !== undefined && Number(type) !== deriveType(text)) {
+    throw invalidInput(
+      `Field "${field}.type" must be ${deriveType(text)}, which the other fields make it: "gasPrice" gives type 0, with "accessList" type 1; without "gasPrice" it is type 2.`,
     )
   }
   return {
@@ -117,19 +80,19 @@ const parseForm = (
 }
 
 const noMeaning = ({ network }: ParsingChain, field: string): AppError =>
-  new AppError('invalid_input', `Field "${field}" has no meaning on ${network}.`)
+  invalidInput(`Field "${field}" has no meaning on ${network}.`)
 
 /**
- * Refuses what only `sign` takes: what is sent is of type 2, because its fees are raised while it waits, and has no access list.
+ * Refuses what only `sign` takes: what is sent is of type 2, because its fees are raised while it waits, and has no
+ * access list.
  * @param why for a sentence that begins with the field.
  */
 export const refuseForm = (intent: Intent, { field, why }: { readonly field: string; readonly why: string }): void => {
   const isListed = (intent.accessList ?? []).length > 0
   const name = intent.gasPrice !== undefined ? 'gasPrice' : isListed ? 'accessList' : null
-  if (name !== null) throw new AppError('invalid_input', `Field "${field}.${name}" must be absent: ${why}.`)
+  if (name !== null) throw invalidInput(`Field "${field}.${name}" must be absent: ${why}.`)
 }
 
-/** Parses an `unsigned_transaction` and checks it without a node. */
 export const parseIntent = (
   chain: ParsingChain,
   text: UnsignedTransactionText,
@@ -137,8 +100,7 @@ export const parseIntent = (
 ): Intent => {
   const input = parseHex(text.input || '0x', `${field}.input`)
   if (text.to === undefined && input === '0x') {
-    throw new AppError(
-      'invalid_input',
+    throw invalidInput(
       `Field "${field}.to" is required, but for a contract creation, or a call of a Substrate runtime, in "input".`,
     )
   }

@@ -1,8 +1,9 @@
-import { type Static, Type } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { TRANSACTION_KINDS, TRANSACTION_STATUSES, type TransactionStatus } from '../../../db/words.ts'
 import {
   AddressField,
+  ClosedObject,
   closed,
   NetworkField,
   OneOf,
@@ -11,6 +12,7 @@ import {
   pagingOf,
 } from '../../platform/http/schema.ts'
 import { parseTime, TIME_PATTERN, TIME_RULE } from '../../platform/http/time.ts'
+import { givenText, TimeField } from '../schema.ts'
 import { TransactionStatusById } from './schema.ts'
 
 /** In a query string, an empty value and `null` mean absent. */
@@ -50,29 +52,27 @@ export const ListTransactionsQuery = t.Object(
   closed,
 )
 
-const given = (text: string | undefined): string | null =>
-  text === undefined || text === '' || text === 'null' ? null : text
-
 const isStatus = (word: string): word is TransactionStatus => TRANSACTION_STATUSES.some((each) => each === word)
 
 /** What a query asks for. @throws invalid_input for a day that does not exist. */
-export const listedBy = (query: typeof ListTransactionsQuery.static) => {
+export const parseListQuery = (query: typeof ListTransactionsQuery.static) => {
   const time = (field: 'created_from' | 'created_until') => {
-    const text = given(query[field])
+    const text = givenText(query[field])
     return text === null ? null : parseTime({ text, field })
   }
   return {
     network: query.network ?? null,
     walletAddress: query.wallet_address ?? null,
-    statuses: (given(query.status)?.split(',') ?? []).filter(isStatus),
+    statuses: (givenText(query.status)?.split(',') ?? []).filter(isStatus),
     createdFrom: time('created_from'),
     createdUntil: time('created_until'),
-    before: given(query.before),
+    before: givenText(query.before),
     limit: pagingOf(query).limit,
   }
 }
 
-export const ListedTransaction = Type.Object(
+export const ListedTransaction = ClosedObject(
+  'ListedTransaction',
   {
     ...TransactionStatusById.properties,
     wallet_address: AddressField('The wallet that it is of.'),
@@ -81,15 +81,9 @@ export const ListedTransaction = Type.Object(
         'The endpoint that recorded it; `deployment`: that of a contract wallet, which goes before its first transaction.',
       examples: ['send'],
     }),
-    created_at: Type.String({
-      format: 'date-time',
-      description: 'When it was recorded: ISO 8601, UTC.',
-      examples: ['2026-01-31T12:00:00.000Z'],
-    }),
+    created_at: TimeField('When it was recorded: ISO 8601, UTC.'),
   },
   {
-    ...closed,
-    title: 'ListedTransaction',
     examples: [
       {
         ...TransactionStatusById.examples[0],

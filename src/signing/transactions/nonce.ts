@@ -1,5 +1,8 @@
 // Chooses a nonce. There is no counter: the chain's counts and our live and mined rows decide each time.
 
+import type { HasDb } from '../../../db/client.ts'
+import { readHeldNonces, type Signer } from '../../../db/queries/transactions.ts'
+import type { TransactionCounts } from '../../chains/chain.ts'
 import { AppError } from '../../platform/errors.ts'
 
 type NonceFacts = {
@@ -29,3 +32,9 @@ export const chooseNonce = (wanted: number | undefined, facts: NonceFacts): numb
   }
   throw new AppError('nonce_gap', `Field "unsigned_transaction.nonce" would leave a gap; the next one is ${next}.`)
 }
+
+/** Makes what chooses a signer's next nonce, for something that is only signed: nothing reserves it. */
+export const nextNonceChooser =
+  (ctx: HasDb, signer: Signer) =>
+  async ({ pendingCount }: TransactionCounts): Promise<number> =>
+    nextNonce({ pendingCount, held: await readHeldNonces(ctx.db, signer, { fromNonce: pendingCount }) })

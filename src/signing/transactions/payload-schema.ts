@@ -1,13 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import {
-  AddressField,
-  ClosedObject,
-  closed,
-  NetworkField,
-  SigningFields,
-  takesCredentials,
-} from '../../platform/http/schema.ts'
-import { Quantity } from './schema.ts'
+import { AddressField, ClosedObject, SigningFields, takesCredentials } from '../../platform/http/schema.ts'
+import { Quantity, SignerFields } from '../schema.ts'
 
 const SIGNER = '15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5'
 const HASH = { pattern: '^0x[0-9a-fA-F]{64}$', rule: '0x and 64 hex digits' }
@@ -36,7 +29,8 @@ const EXAMPLE = {
   version: 4,
 }
 
-const SignerPayload = Type.Object(
+const SignerPayload = ClosedObject(
+  'SignerPayload',
   {
     address: AddressField('The account that signs: that of `signer_wallet_address`, with any prefix.'),
     method: Type.String({ ...HEX, description: 'The call in SCALE.', examples: [EXAMPLE.method] }),
@@ -97,26 +91,19 @@ const SignerPayload = Type.Object(
       Type.Boolean({ description: 'It is not signed, and changes nothing.', examples: [false] }),
     ),
   },
-  {
-    ...closed,
-    title: 'SignerPayload',
-    description: '`SignerPayloadJSON` of @polkadot/api.',
-    examples: [EXAMPLE],
-  },
+  { description: '`SignerPayloadJSON` of @polkadot/api.', examples: [EXAMPLE] },
 )
 
 export type SignerPayloadField = Static<typeof SignerPayload>
 
-export const SignPayloadBody = Type.Object(
+export const SignPayloadBody = ClosedObject(
+  'SignPayload',
   {
-    network: Type.Optional(NetworkField),
-    signer_wallet_address: AddressField('A wallet of the project.'),
+    ...SignerFields,
     payload: SignerPayload,
     ...SigningFields,
   },
   {
-    ...closed,
-    title: 'SignPayload',
     ...takesCredentials('one'),
     examples: [
       { network: 'Polkadot', signer_wallet_address: SIGNER, payload: EXAMPLE, developer_secret: 'testnet-secret' },

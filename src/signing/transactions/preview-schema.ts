@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, closed, NetworkField } from '../../platform/http/schema.ts'
+import { AddressField, ClosedObject, closed, NetworkField } from '../../platform/http/schema.ts'
 import { PolicyPreview } from '../policies/schema.ts'
-import { Token } from '../token-schema.ts'
+import { OrNull, Token } from '../schema.ts'
 import { UnsignedTransaction } from './schema.ts'
 
 const EXAMPLE = {
@@ -12,14 +12,16 @@ const EXAMPLE = {
 
 const From = AddressField('The sender; any address.')
 
-export const PreviewBody = Type.Object(
+export const PreviewBody = ClosedObject(
+  'PreviewTransaction',
   { network: Type.Optional(NetworkField), from: From, unsigned_transaction: UnsignedTransaction },
-  { ...closed, title: 'PreviewTransaction', examples: [EXAMPLE] },
+  { examples: [EXAMPLE] },
 )
 
 const MAX_BUNDLE = 50
 
-export const PreviewBundleBody = Type.Object(
+export const PreviewBundleBody = ClosedObject(
+  'PreviewBundle',
   {
     network: Type.Optional(NetworkField),
     from: From,
@@ -30,13 +32,11 @@ export const PreviewBundleBody = Type.Object(
     }),
   },
   {
-    ...closed,
-    title: 'PreviewBundle',
     examples: [{ network: EXAMPLE.network, from: EXAMPLE.from, unsigned_transactions: [EXAMPLE.unsigned_transaction] }],
   },
 )
 
-const EXAMPLE_TOKEN = {
+export const EXAMPLE_TOKEN = {
   uuid: '0f1e2d3c-4b5a-5697-8877-665544332211',
   network: 'Ethereum',
   contract_address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
@@ -57,10 +57,8 @@ const EXAMPLE_CONTRACT = {
   nft: null,
 }
 
-const OrNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Union([schema, Type.Null()])
-
-export const NftCollection = Type.Object(
+export const NftCollection = ClosedObject(
+  'NftCollection',
   {
     network: NetworkField,
     contract_address: Type.String(),
@@ -69,8 +67,6 @@ export const NftCollection = Type.Object(
     symbol: Type.String(),
   },
   {
-    ...closed,
-    title: 'NftCollection',
     examples: [
       {
         network: 'Ethereum',
@@ -84,7 +80,8 @@ export const NftCollection = Type.Object(
 )
 export type NftCollection = Static<typeof NftCollection>
 
-export const PreviewContract = Type.Object(
+export const PreviewContract = ClosedObject(
+  'PreviewContract',
   {
     network: NetworkField,
     address: Type.String(),
@@ -94,11 +91,7 @@ export const PreviewContract = Type.Object(
     token: OrNull(Token),
     nft: OrNull(NftCollection),
   },
-  {
-    ...closed,
-    title: 'PreviewContract',
-    examples: [EXAMPLE_CONTRACT],
-  },
+  { examples: [EXAMPLE_CONTRACT] },
 )
 export type PreviewContract = Static<typeof PreviewContract>
 
@@ -114,20 +107,18 @@ const ChangedNft = Type.Object(
   closed,
 )
 
-export const AssetChange = Type.Object(
-  {
-    amount: Type.String({ description: 'For people: in whole coins.' }),
-    raw_amount: Type.String({ description: 'In base units.' }),
-    from: Type.String(),
-    to: Type.String(),
-    token: OrNull(Token),
-    nft: OrNull(ChangedNft),
-  },
-  { ...closed, title: 'AssetChange' },
-)
+export const AssetChange = ClosedObject('AssetChange', {
+  amount: Type.String({ description: 'For people: in whole coins.' }),
+  raw_amount: Type.String({ description: 'In base units.' }),
+  from: Type.String(),
+  to: Type.String(),
+  token: OrNull(Token),
+  nft: OrNull(ChangedNft),
+})
 export type AssetChange = Static<typeof AssetChange>
 
-export const PreviewResult = Type.Object(
+export const PreviewResult = ClosedObject(
+  'PreviewResult',
   {
     network: NetworkField,
     from: Type.String(),
@@ -174,8 +165,6 @@ export const PreviewResult = Type.Object(
     ),
   },
   {
-    ...closed,
-    title: 'PreviewResult',
     examples: [
       {
         network: 'Ethereum',

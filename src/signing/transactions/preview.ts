@@ -1,16 +1,11 @@
-import type { HasDb } from '../../../db/client.ts'
 import type { Reach } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import type { AddressFacts, Chain, Intent, Movement, Preview } from '../../chains/chain.ts'
-import type { HasChains } from '../../chains/chains.ts'
 import { displayAmount } from '../../platform/amount.ts'
-import type { HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import type { HasVault } from '../../vault/contract/vault.ts'
+import type { SigningCtx } from '../ctx.ts'
 import { previewPolicies } from '../policies/preview.ts'
 import { contractOf, nativeToken, type TokenDisplays, tokenDisplays, tokenOf } from '../token.ts'
-import type { HasWallets } from '../wallets/ours.ts'
 import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import type { AssetChange, PreviewResult } from './preview-schema.ts'
@@ -21,7 +16,6 @@ type PreviewInput = Reach & {
   readonly unsignedTransactions: readonly Parameters<typeof parseIntent>[1][]
 }
 
-/** What is known about the addresses of a preview. */
 type Known = {
   readonly chain: Chain
   readonly facts: ReadonlyMap<string, AddressFacts>
@@ -33,11 +27,8 @@ const NODE_TIMEOUTS_MAX = 3
 /** Less than the minute after which the server closes an idle connection. */
 const LIMIT_MS = 50_000
 
-/** Simulates transactions in sequence and sends nothing. One that fails does not fail the others. */
-export const previewTransactions = async (
-  ctx: HasConfig & HasDb & HasChains & HasVault & HasWallets & HasIdentity,
-  input: PreviewInput,
-): Promise<readonly PreviewResult[]> => {
+/** Simulates transactions in sequence and sends nothing. One that fails does not fail another. */
+export const previewTransactions = async (ctx: SigningCtx, input: PreviewInput): Promise<readonly PreviewResult[]> => {
   const limitMs = Math.min(NODE_TIMEOUTS_MAX * ctx.config.nodeTimeoutMs, LIMIT_MS)
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
@@ -50,10 +41,7 @@ export const previewTransactions = async (
   }
 }
 
-const previewAll = async (
-  ctx: HasDb & HasChains & HasVault & HasWallets & HasIdentity,
-  input: PreviewInput,
-): Promise<readonly PreviewResult[]> => {
+const previewAll = async (ctx: SigningCtx, input: PreviewInput): Promise<readonly PreviewResult[]> => {
   const network = input.network ?? (await onlyNetwork(ctx, { ...input, address: input.from, field: 'from' }))
   const chain = ctx.chains.withNode(network)
   const from = chain.parseAddress(input.from, 'from')
@@ -65,10 +53,10 @@ const previewAll = async (
   // The called addresses are known before the preview: read both in one round trip.
   const [previews, called, policies] = await Promise.all([
     chain.preview(from, intents),
-    chain.sureFacts(addressesIn(intents, [])),
+    chain.sureFacts(listAddresses(intents, [])),
     previewPolicies(ctx, { ...input, chain, from, intents }),
   ])
-  const addresses = addressesIn(intents, previews)
+  const addresses = listAddresses(intents, previews)
   const [moved, displays] = await Promise.all([
     chain.sureFacts(addresses.filter((address) => !called.has(address))),
     tokenDisplays(ctx, { chain, addresses, projectId: input.projectId }),
@@ -77,11 +65,14 @@ const previewAll = async (
   return intents.map((intent, index) => {
     const preview = previews[index]
     if (preview === undefined) throw new Error('the chain previewed fewer transactions than it was given')
-    return { ...resultOf(known, { from, intent, preview }), ...(policies[index] ? { policy: policies[index] } : {}) }
+    return {
+      ...describeResult(known, { from, intent, preview }),
+      ...(policies[index] ? { policy: policies[index] } : {}),
+    }
   })
 }
 
-const addressesIn = (intents: readonly Intent[], previews: readonly Preview[]): readonly string[] => {
+const listAddresses = (intents: readonly Intent[], previews: readonly Preview[]): readonly string[] => {
   const addresses = new Set<string>()
   for (const { to } of intents) if (to !== null) addresses.add(to)
   for (const { changes, feeInAsset } of previews) {
@@ -95,19 +86,23 @@ const addressesIn = (intents: readonly Intent[], previews: readonly Preview[]): 
 const RECIPIENT_AT: Readonly<Record<string, number>> = { transfer: 0, transferFrom: 1 }
 
 /** Read from the arguments: tokens that keep a fee also move coins to themselves. */
-const warningsOf = ({ to }: Intent, { decoded }: Preview, called: AddressFacts | undefined): readonly string[] => {
+const describeWarnings = (
+  { to }: Intent,
+  { decoded }: Preview,
+  called: AddressFacts | undefined,
+): readonly string[] => {
   const at = RECIPIENT_AT[decoded?.functionName ?? '']
   const isLost = called?.standard !== 'erc721' && at !== undefined && Object.values(decoded?.arguments ?? {})[at] === to
   return isLost ? ['It sends tokens to their own contract, where they are lost.'] : []
 }
 
-const resultOf = (
+const describeResult = (
   known: Known,
   { from, intent, preview }: { readonly from: string; readonly intent: Intent; readonly preview: Preview },
 ): PreviewResult => {
   const { chain, facts, displays } = known
   const called = intent.to === null ? undefined : facts.get(intent.to)
-  const warnings = warningsOf(intent, preview, called)
+  const warnings = describeWarnings(intent, preview, called)
   return {
     ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     network: chain.network,
@@ -121,7 +116,7 @@ const resultOf = (
     arguments: preview.decoded === null ? null : { ...preview.decoded.arguments },
     simulation: {
       success: preview.success,
-      asset_changes: preview.changes?.map((change) => changeOf(known, change)) ?? null,
+      asset_changes: preview.changes?.map((change) => describeChange(known, change)) ?? null,
       error: preview.error,
       ...(preview.feeInAsset === undefined ? {} : { fee: fungible(known, preview.feeInAsset) }),
     },
@@ -132,12 +127,11 @@ const fungible = (
   { chain: { network }, facts, displays }: Known,
   { contract, amount }: { readonly contract: string; readonly amount: bigint },
 ) => {
-  const said = facts.get(contract) ?? { name: '', symbol: '', decimals: null }
-  const token = tokenOf({ network, address: contract, facts: said, display: displays.get(contract) })
+  const token = tokenOf({ network, address: contract, facts: facts.get(contract), display: displays.get(contract) })
   return { amount: displayAmount(amount, token.decimals), raw_amount: amount.toString(), token }
 }
 
-const changeOf = (known: Known, { from, to, contract, tokenId, amount }: Movement): AssetChange => {
+const describeChange = (known: Known, { from, to, contract, tokenId, amount }: Movement): AssetChange => {
   const moved = { from, to, raw_amount: amount.toString() }
   if (contract === null) {
     const token = nativeToken(known.chain)

@@ -1,4 +1,4 @@
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { holdCursor, readCursor, seenHash } from '../../../db/queries/cursors.ts'
 import {
   longQuiet,
@@ -11,7 +11,6 @@ import {
 import { finalNumberOf } from '../../blocks/cursor.ts'
 import type { Round } from '../../blocks/follow.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
-import type { HasLog } from '../../platform/process/log.ts'
 import type { TrackingCtx } from '../ctx.ts'
 import { type Observation, recordObservation } from './record-observation.ts'
 import { isNonceUsedForAll, isUnknownToAll } from './second-opinion.ts'
@@ -24,10 +23,9 @@ const BATCH = 1_000
 const UNCLEAR_MAX = 200
 const ASKED_TOGETHER = 25
 
-/**
- * Finds transactions that got stuck, for instance because a job was lost: asks the node about each live one without news, and
- * sends it again if the node does not have it. It goes by our tables, not by the queue's.
- */
+type Asked = { readonly chain: Chain; readonly rows: readonly QuietRow[] }
+
+/** Asks the node about each live transaction without news, by our tables and not by the queue's. */
 export const reconcileTransactions = async (ctx: TrackingCtx, round: Round): Promise<void> => {
   const { chain, isOver } = round
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
@@ -41,10 +39,7 @@ export const reconcileTransactions = async (ctx: TrackingCtx, round: Round): Pro
 }
 
 /** @returns whether the node answered for all of them. */
-const reconcileTogether = async (
-  ctx: TrackingCtx,
-  { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
-): Promise<boolean> => {
+const reconcileTogether = async (ctx: TrackingCtx, { chain, rows }: Asked): Promise<boolean> => {
   try {
     await reconcileRows(ctx, { chain, rows })
     return true
@@ -66,16 +61,16 @@ const reconcileEach = async (
   return rows
 }
 
-const markAsked = (ctx: HasDb, rows: readonly QuietRow[]): Promise<void> =>
+const markAsked = (ctx: TrackingCtx, rows: readonly QuietRow[]): Promise<void> =>
   touchTransactions(
     ctx.db,
     rows.map(({ id }) => id),
   )
 
-/** Splits the rows into those whose chosen attempt is in the node's pool, and the others. */
+/** Splits the rows into those whose chosen attempt is in the node's pool, and all other rows. */
 const splitByPool = async (
-  ctx: HasLog,
-  { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
+  ctx: TrackingCtx,
+  { chain, rows }: Asked,
 ): Promise<readonly [waiting: readonly QuietRow[], unclear: readonly QuietRow[]]> => {
   const inNoBlock = rows.filter(({ minedBlockHash }) => minedBlockHash === null)
   const isWaiting = new Set<QuietRow>()
@@ -91,11 +86,7 @@ const splitByPool = async (
   return [rows.filter((row) => isWaiting.has(row)), rows.filter((row) => !isWaiting.has(row))]
 }
 
-/** Asks the node about some transactions together, and records the answers. */
-const reconcileRows = async (
-  ctx: TrackingCtx,
-  { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
-): Promise<void> => {
+const reconcileRows = async (ctx: TrackingCtx, { chain, rows }: Asked): Promise<void> => {
   const found = (await Promise.all(rows.map(({ id }) => transactionWithAttempts(ctx.db, id)))).filter(
     (each) => each !== null,
   )
@@ -108,7 +99,7 @@ const reconcileRows = async (
   for (const each of found) {
     const own = statuses.slice(next, next + each.attempts.length)
     next += each.attempts.length
-    const observation = await observationOf(ctx, { chain, found: each, statuses: own })
+    const observation = await observe(ctx, { chain, found: each, statuses: own })
     if (observation === null) continue
     await ctx.db.transaction(async (tx) => {
       if (observation.kind === 'included' && (await trackerHasAnotherBlock(tx, chain, observation))) return
@@ -117,7 +108,6 @@ const reconcileRows = async (
   }
 }
 
-/** Asks the node about one transaction, and records the answer. */
 export const reconcileOne = (
   ctx: TrackingCtx,
   { chain, row }: { readonly chain: Chain; readonly row: QuietRow },
@@ -137,7 +127,7 @@ const trackerHasAnotherBlock = async (
 }
 
 /** What the node says about a transaction; null for nothing new. */
-const observationOf = async (
+const observe = async (
   ctx: TrackingCtx,
   input: {
     readonly chain: Chain
@@ -173,12 +163,9 @@ const hasBlockChanged = async (
   return there !== null && there.hash !== minedBlockHash
 }
 
-/**
- * Whether the nonce was used in a final block. The tracker must have processed every block up to there without finding our
- * hashes: that a node does not know them proves nothing.
- */
+/** The tracker must have processed every block up to there: that a node does not know our hashes proves nothing. */
 export const isNonceUsedInFinalBlock = async (
-  ctx: HasDb & HasLog,
+  ctx: TrackingCtx,
   input: { readonly chain: Chain; readonly row: Pick<QuietRow, 'signerAddress' | 'nonce'> },
 ): Promise<boolean> => {
   const { chain, row } = input

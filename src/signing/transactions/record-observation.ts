@@ -1,5 +1,6 @@
-// Runs transition.ts: reads a row as a state and an observation as an event, and writes the new state and its effects in one
-// database transaction. All changes after a transaction was recorded are made here, but for speed-ups' rows and repair.ts.
+// Runs transition.ts: reads a row as a state and an observation as an event, and writes the new state and its effects
+// in one database transaction. All changes after a transaction was recorded are made here, but for speed-ups' rows and
+// repair.ts.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { addJob } from '../../../db/jobs.ts'
@@ -47,14 +48,14 @@ export type Observation =
   // These are events as they are.
   | Exclude<TransactionEvent, { kind: 'accepted' | 'included' | 'excluded' | 'confirmed' | 'finalized' | 'resumed' }>
 
-const outcomeOf = ({ status, errorCode, holdsNonce: holds }: TransactionRow): Outcome => {
+const readOutcome = ({ status, errorCode, holdsNonce: holds }: TransactionRow): Outcome => {
   if (status === 'success' || errorCode === null) return 'success'
   return errorCode === 'expired' && !holds ? 'lapsed' : errorCode
 }
 
-const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
+const readState = ({ transaction, hashes }: Locked): TransactionState => {
   const { final, chosen, givenUp, status, errorCode, minedBlockHash: blockHash } = transaction
-  if (final) return { kind: 'done', outcome: outcomeOf(transaction) }
+  if (final) return { kind: 'done', outcome: readOutcome(transaction) }
   if (blockHash === null) return { kind: 'waiting', chosen, givenUp, broadcast: transaction.broadcastAt !== null }
   const attempt = hashes.indexOf(transaction.shownHash ?? '')
   const failure = errorCode === 'contract_wallet_not_deployed' ? errorCode : 'execution_reverted'
@@ -63,7 +64,7 @@ const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
 }
 
 /** The event of an observation; null if the observation does not apply to the transaction as it is now. */
-const eventOf = ({ transaction, hashes }: Locked, observation: Observation): TransactionEvent | null => {
+const deriveEvent = ({ transaction, hashes }: Locked, observation: Observation): TransactionEvent | null => {
   switch (observation.kind) {
     case 'accepted':
     case 'included': {
@@ -114,7 +115,7 @@ const RESTARTS_CLOCK: ReadonlySet<Observation['kind']> = new Set(['excluded', 'r
 const NO_FAILURE: Columns = { errorCode: null, error: null }
 
 /** The columns of a state; `at` is the database's time. */
-const columnsOf = (
+const deriveColumns = (
   found: Locked,
   { state, observation }: { readonly state: TransactionState; readonly observation: Observation },
 ): Columns => {
@@ -164,7 +165,6 @@ const columnsOf = (
   }
 }
 
-/** A transaction's row before and after a change. */
 type Change = { readonly before: TransactionRow; readonly after: TransactionRow }
 
 /** Counts a change of a transaction in the metrics. `mined` minus `putBack` is the number that are in a block. */
@@ -188,14 +188,14 @@ export const countOutcome = (
 
 export type Observed = { readonly transactionId: string; readonly observation: Observation }
 
-type ObservationRecorder = (observed: Observed) => Promise<void>
-
-export type HasObservationRecorder = { readonly recordObservation: ObservationRecorder }
+export type HasObservationRecorder = { readonly recordObservation: (observed: Observed) => Promise<void> }
 
 const OBSERVATIONS_A_BATCH_MAX = 100
 
 /** Records observations, up to a hundred of them in one database transaction. */
-export const createObservationRecorder = (ctx: HasDb & HasMetrics & HasTracer): ObservationRecorder =>
+export const createObservationRecorder = (
+  ctx: HasDb & HasMetrics & HasTracer,
+): HasObservationRecorder['recordObservation'] =>
   createBatcher({
     sizeMax: OBSERVATIONS_A_BATCH_MAX,
     run: (observed: readonly Observed[]) => ctx.db.transaction((tx) => recordObservations(ctx, tx, observed)),
@@ -220,15 +220,11 @@ export const recordObservations = async (ctx: RecordCtx, tx: Tx, observed: reado
 }
 
 /** @param observationOf by the transaction's id, one each. */
-const recordOneEach = async (
-  ctx: RecordCtx,
-  tx: Tx,
-  observationOf: ReadonlyMap<string, Observation>,
-): Promise<void> => {
+const recordOneEach = async (ctx: RecordCtx, tx: Tx, observationOf: ReadonlyMap<string, Observation>) => {
   const locked = await lockTransactions(tx, [...observationOf.keys()])
   const consequences = [...observationOf].flatMap(([transactionId, observation]) => {
     const found = locked.get(transactionId)
-    return found === undefined ? [] : consequencesOf(found, observation)
+    return found === undefined ? [] : deriveConsequences(found, observation)
   })
   const idsWith = (kind: TransactionEffect['kind']) =>
     consequences.flatMap(({ id, effects }) => (effects.some((effect) => effect.kind === kind) ? [id] : []))
@@ -265,18 +261,16 @@ type Consequences = {
   readonly id: string
   readonly network: Network
   readonly accepted: readonly { readonly network: Network; readonly hash: string }[]
-  /** One at most. */
   readonly changes: readonly Change[]
   readonly effects: readonly TransactionEffect[]
 }
 
-/** What an observation changes; empty if it does not apply. */
-const consequencesOf = (found: Locked, observation: Observation): readonly Consequences[] => {
+const deriveConsequences = (found: Locked, observation: Observation): readonly Consequences[] => {
   const { transaction } = found
   const { id, network, rungs, hasFixedFees: isFixed } = transaction
-  const event = eventOf(found, observation)
+  const event = deriveEvent(found, observation)
   if (event === null) return []
-  const before = stateOf(found)
+  const before = readState(found)
   const { state, effects } = transition({ ladder: { rungs, isFixed }, state: before, event })
   return [
     {
@@ -287,7 +281,7 @@ const consequencesOf = (found: Locked, observation: Observation): readonly Conse
       changes:
         state === before
           ? []
-          : [{ before: transaction, after: { ...transaction, ...columnsOf(found, { state, observation }) } }],
+          : [{ before: transaction, after: { ...transaction, ...deriveColumns(found, { state, observation }) } }],
       effects,
     },
   ]

@@ -1,5 +1,6 @@
-// What is written when a transaction is submitted or sped up. It is known before the transaction is signed, but for the signed
-// bytes; so the vault's journal keeps it as a text beside them, and it can be written again after the database was restored.
+// What is written when a transaction is submitted or sped up. It is known before the transaction is signed, but for the
+// signed bytes; so the vault's journal keeps it as a text beside them, and it can be written again after the database
+// was restored.
 
 import type { Tx } from '../../../db/client.ts'
 import { addJob } from '../../../db/jobs.ts'
@@ -13,7 +14,6 @@ import type { HasMetrics } from '../../platform/metrics/metrics.ts'
 import type { HasTracer } from '../../platform/tracing/tracer.ts'
 import { recordObservation } from './record-observation.ts'
 
-/** An attempt before it is signed. */
 export type AttemptPlace = Pick<AttemptRow, 'kind' | 'rung' | 'maxFeePerGas'>
 
 export type SignedAttempt = AttemptPlace & { readonly hash: string; readonly raw: string }
@@ -39,8 +39,6 @@ type SpedUpRows = {
   readonly isCancelUnsent: boolean
 }
 
-type Rows = SubmittedRows | SpedUpRows
-
 /** Records a signed transaction, and the job that sends it; one without a nonce is not sent. */
 export const recordSubmitted = async (
   tx: Tx,
@@ -60,7 +58,6 @@ export const recordSubmitted = async (
   if (alongside.token !== undefined) await insertCreatedToken(tx, { ...alongside.token, transactionId })
 }
 
-/** Replaces the attempts of a transaction that were never sent. */
 export const recordSpedUp = async (
   ctx: HasMetrics & HasTracer,
   tx: Tx,
@@ -75,7 +72,7 @@ export const recordSpedUp = async (
 }
 
 export type About = {
-  readonly rows: Rows
+  readonly rows: SubmittedRows | SpedUpRows
   readonly places: readonly AttemptPlace[]
   /** The answer to store for a request with an `Idempotency-Key`. */
   readonly answer: RememberedAnswer | null
@@ -83,7 +80,6 @@ export type About = {
 
 const BIGINT = '$bigint'
 
-/** The form in the journal. */
 export const textOfAbout = (about: About): string =>
   JSON.stringify(about, (_, value: unknown) => (typeof value === 'bigint' ? { [BIGINT]: value.toString() } : value))
 

@@ -1,20 +1,20 @@
 // Repairs after a reorganisation of final blocks: transactions that had a final status may be gone from the chain or in
-// another block, and their nonces free. Only an operator decides this, with `cli tx repair`. No other code changes a final
-// status.
+// another block, and their nonces free. Only an operator decides this, with `cli tx repair`. No other code changes a
+// final status.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { hashesOf } from '../../../db/queries/attempts.ts'
 import { type BlockPoint, oldestSeen } from '../../../db/queries/cursors.ts'
 import { countedTooFew, type FinalRow, finalFromTheTop, releaseLost, reopenMoved } from '../../../db/queries/mined.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
-import type { HasAudit, HasWorkerAudit } from '../../platform/audit/audit.ts'
-import type { HasMetrics } from '../../platform/metrics/metrics.ts'
+import type { HasAudit } from '../../platform/audit/audit.ts'
 import type { HasLog } from '../../platform/process/log.ts'
+import type { TrackingCtx } from '../ctx.ts'
 import { FAILURE_SENTENCES } from './failure-words.ts'
 
 /** Counts and audits the event, in the database transaction in which the tracker goes back. */
 export const recordFinalBlocksLost = async (
-  ctx: HasWorkerAudit & HasMetrics,
+  ctx: TrackingCtx,
   tx: Tx,
   { chain, fork }: { readonly chain: Pick<Chain, 'network'>; readonly fork: BlockPoint },
 ): Promise<void> => {
@@ -30,8 +30,8 @@ export const recordFinalBlocksLost = async (
 }
 
 /**
- * Logs what the tracker cannot see: the node's newest block is below a final one, or the chain counts fewer transactions of a
- * signer than we have as final. Only logs, because a node that lags behind looks the same.
+ * Logs what the tracker cannot see: the node's newest block is below a final one, or the chain counts fewer
+ * transactions of a signer than we have as final. Only logs, because a node that lags behind looks the same.
  */
 export const checkFinalBlocks = async (ctx: HasDb & HasLog, chain: Chain): Promise<void> => {
   const { network } = chain
@@ -85,13 +85,13 @@ export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promis
       if (block === null) throw new Error(`the node of ${chain.network} has no block ${row.blockNumber}`)
       // All blocks below a block of the chain are on the chain too.
       if (block.hash === row.blockHash) return lost
-      lost.push({ row, fate: await fateOf(ctx, { chain, row }) })
+      lost.push({ row, fate: await findFate(ctx, { chain, row }) })
     }
     if (rows.length < BATCH) return lost
   }
 }
 
-const fateOf = async (
+const findFate = async (
   ctx: Pick<RepairCtx, 'db'>,
   { chain, row }: { readonly chain: Chain; readonly row: FinalRow },
 ): Promise<Fate> => {

@@ -6,57 +6,34 @@ import { submitRoute } from '../../identity/idempotency/once.ts'
 import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, NONCE, SENDING, SIGNING } from '../../platform/http/codes.ts'
 import { describedAs, shownSubmitted, TransactionResult, WaitingApproval } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../ctx.ts'
+import { readSigner } from '../wallets/signer.ts'
 import { refusalSentence } from './failure-words.ts'
 import { parseFees } from './intent.ts'
-import { listTransactions } from './list.ts'
-import { ListedTransaction, ListTransactionsQuery, listedBy } from './list-schema.ts'
+import { ListedTransaction, ListTransactionsQuery, parseListQuery } from './list-schema.ts'
 import { SignedPayload, SignPayloadBody } from './payload-schema.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
-import {
-  BatchBody,
-  RawTransaction,
-  SendBody,
-  SignAuthorizationBody,
-  SignBody,
-  SignedAuthorization,
-  SignedMessage,
-  SignMessageBody,
-  SpeedUpBody,
-  StatusByHashQuery,
-  StatusByIdQuery,
-  TransactionStatusByHash,
-  TransactionStatusById,
-  WaitingBody,
-} from './schema.ts'
-import { batchSignAndSend, signAndSend } from './send.ts'
-import { signTransaction } from './sign.ts'
-import { signAuthorization } from './sign-authorization.ts'
-import { signMessage } from './sign-message.ts'
+import * as schema from './schema.ts'
+import { batchSignAndSend, signAndSend, signTransaction } from './sign.ts'
+import { signAuthorization, signMessage } from './sign-message.ts'
 import { signPayload } from './sign-payload.ts'
 import { speedUpTransaction } from './speed-up.ts'
-import { type Recorded, statusByHash, statusById } from './status.ts'
+import { listTransactions, type Recorded, statusByHash, statusById } from './status.ts'
 import { cancelTransaction, retryTransaction } from './waiting.ts'
 
 const { detail, idempotent } = describedAs('Transactions')
 
-const signerInput = (body: typeof SignBody.static | typeof BatchBody.static) => ({
-  network: body.network,
-  signerAddress: body.signer_wallet_address,
-})
+const PREVIEWING = [...NODE, ...ADDRESS, 'network_required'] as const
 
-const signInput = (body: typeof SignBody.static) => ({
-  ...signerInput(body),
-  unsignedTransaction: body.unsigned_transaction,
-})
-
-const shownWaiting = (waiting: Recorded['waiting']): Pick<TransactionStatusById, 'waiting' | 'waiting_reason'> => {
+const shownWaiting = (
+  waiting: Recorded['waiting'],
+): Pick<schema.TransactionStatusById, 'waiting' | 'waiting_reason'> => {
   if (waiting === null) return {}
   const sentence = refusalSentence(waiting)
   return { waiting: waiting.reason, ...(sentence === null ? {} : { waiting_reason: sentence }) }
 }
 
-const shownStatus = ({ row, waiting }: Recorded): TransactionStatusById => ({
+const shownStatus = ({ row, waiting }: Recorded): schema.TransactionStatusById => ({
   transaction_id: row.id,
   transaction_hash: row.shownHash,
   network: row.network,
@@ -81,7 +58,7 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
     .get(
       '',
       async ({ query, caller }) =>
-        (await listTransactions(ctx, { ...reachOf(caller), ...listedBy(query) })).map(shownListed),
+        (await listTransactions(ctx, { ...reachOf(caller), ...parseListQuery(query) })).map(shownListed),
       {
         query: ListTransactionsQuery,
         response: { 200: Type.Array(ListedTransaction) },
@@ -107,11 +84,11 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       {
         body: PreviewBody,
         response: { 200: PreviewResult },
-        ...detail('Preview a transaction', 'Simulates it and sends nothing: the decoded call and the asset changes.', [
-          ...NODE,
-          ...ADDRESS,
-          'network_required',
-        ]),
+        ...detail(
+          'Preview a transaction',
+          'Simulates it and sends nothing: the decoded call and the asset changes.',
+          PREVIEWING,
+        ),
       },
     )
     .post(
@@ -127,22 +104,23 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       {
         body: PreviewBundleBody,
         response: { 200: Type.Array(PreviewResult) },
-        ...detail('Preview a bundle', 'In sequence: later transactions see the effects of earlier ones.', [
-          ...NODE,
-          ...ADDRESS,
-          'network_required',
-        ]),
+        ...detail('Preview a bundle', 'In sequence: later transactions see the effects of earlier ones.', PREVIEWING),
       },
     )
     .post(
       '/sign',
       async ({ body, caller, set }) => {
         set.headers['content-type'] = 'application/json'
-        return JSON.stringify(await signTransaction(ctx, { ...signatoryOf(caller, body), ...signInput(body) }))
+        const input = {
+          ...signatoryOf(caller, body),
+          ...readSigner(body),
+          unsignedTransaction: body.unsigned_transaction,
+        }
+        return JSON.stringify(await signTransaction(ctx, input))
       },
       {
-        body: SignBody,
-        response: { 200: RawTransaction, 202: WaitingApproval },
+        body: schema.SignBody,
+        response: { 200: schema.RawTransaction, 202: WaitingApproval },
         ...detail(
           'Sign a transaction',
           'Sends nothing. On the EVM networks the fields decide the type of the transaction: 0, 1 or 2. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string.',
@@ -153,9 +131,11 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
     .post(
       '/sign-and-send',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) => signAndSend(ctx, { ...by, ...signInput(body) })),
+        submit({ body, caller, request, route }, (by) =>
+          signAndSend(ctx, { ...by, ...readSigner(body), unsignedTransaction: body.unsigned_transaction }),
+        ),
       {
-        body: SendBody,
+        body: schema.SendBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.', [
           ...SENDING,
@@ -169,10 +149,14 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       '/batch-sign-and-send',
       ({ body, caller, request, route }) =>
         submit({ body, caller, request, route }, (by) =>
-          batchSignAndSend(ctx, { ...by, ...signerInput(body), unsignedTransactions: body.unsigned_transactions }),
+          batchSignAndSend(ctx, {
+            ...by,
+            ...readSigner(body),
+            unsignedTransactions: body.unsigned_transactions,
+          }),
         ),
       {
-        body: BatchBody,
+        body: schema.BatchBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Sign and send a batch',
@@ -192,7 +176,7 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
           }),
         ),
       {
-        body: SpeedUpBody,
+        body: schema.SpeedUpBody,
         response: { 200: TransactionResult, 202: WaitingApproval },
         ...idempotent(
           'Sign again at higher fees',
@@ -208,7 +192,7 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
           cancelTransaction(ctx, { actor, remember, reach, id: body.transaction_id }),
         ),
       {
-        body: WaitingBody,
+        body: schema.WaitingBody,
         response: { 200: TransactionResult },
         ...idempotent(
           'Give a transaction up',
@@ -224,7 +208,7 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
           retryTransaction(ctx, { actor, remember, reach, id: body.transaction_id }),
         ),
       {
-        body: WaitingBody,
+        body: schema.WaitingBody,
         response: { 200: TransactionResult },
         ...idempotent(
           'Send a transaction again',
@@ -249,8 +233,8 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
         }
       },
       {
-        query: StatusByHashQuery,
-        response: { 200: TransactionStatusByHash },
+        query: schema.StatusByHashQuery,
+        response: { 200: schema.TransactionStatusByHash },
         ...detail(
           'Status by hash',
           'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Substrate networks a mortal extrinsic that was only signed is `pending` as long as a block may take it.',
@@ -262,8 +246,8 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       '/status-by-id',
       async ({ query, caller }) => shownStatus(await statusById(ctx, { ...reachOf(caller), id: query.id })),
       {
-        query: StatusByIdQuery,
-        response: { 200: TransactionStatusById },
+        query: schema.StatusByIdQuery,
+        response: { 200: schema.TransactionStatusById },
         ...detail('Status by id', 'For an id that sign-and-send, mint, transfer or collections returned.', [
           'transaction_not_found',
         ]),
@@ -274,8 +258,7 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       async ({ body, caller }) => ({
         signature: await signPayload(ctx, {
           ...signatoryOf(caller, body),
-          network: body.network,
-          signerAddress: body.signer_wallet_address,
+          ...readSigner(body),
           payload: body.payload,
         }),
       }),
@@ -294,15 +277,14 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       async ({ body, caller }) => ({
         signature: await signMessage(ctx, {
           ...signatoryOf(caller, body),
-          network: body.network,
-          signerAddress: body.signer_wallet_address,
+          ...readSigner(body),
           message: body.message,
           messageType: body.message_type ?? 'string',
         }),
       }),
       {
-        body: SignMessageBody,
-        response: { 200: SignedMessage },
+        body: schema.SignMessageBody,
+        response: { 200: schema.SignedMessage },
         ...detail(
           'Sign a message',
           'Never with a policy. If developer and user share control, it needs both credentials, as an export does.',
@@ -315,15 +297,14 @@ export const transactionRoutes = (ctx: SigningCtx, authentication: Authenticatio
       async ({ body, caller }) => {
         const { chainId, yParity, ...signed } = await signAuthorization(ctx, {
           ...signatoryOf(caller, body),
-          network: body.network,
-          signerAddress: body.signer_wallet_address,
+          ...readSigner(body),
           authorization: body.authorization,
         })
         return { ...signed, chain_id: chainId, y_parity: yParity }
       },
       {
-        body: SignAuthorizationBody,
-        response: { 200: SignedAuthorization },
+        body: schema.SignAuthorizationBody,
+        response: { 200: schema.SignedAuthorization },
         ...detail(
           'Sign an authorisation (EIP-7702)',
           'Lets the account run the code of a contract, once somebody sends it in a transaction of type 4. Sends nothing. Only for contracts that the operator allowed for the project, and never with a policy. If developer and user share control, it needs both credentials.',

@@ -14,17 +14,10 @@ import {
   takesCredentials,
   UuidField,
 } from '../../platform/http/schema.ts'
+import { EXAMPLE_SIGNER, OrNull, Quantity, SignerFields, signedExample } from '../schema.ts'
+import { BATCH_MAX } from '../wallets/signer.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
-
-/** The pattern cannot check "below 2^256" for decimals: parseQuantity does. */
-export const Quantity = (description: string, example: string) =>
-  Type.String({
-    pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
-    description: `${description} 0x hex or plain decimal digits.`,
-    rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
-    examples: [example],
-  })
 
 /** parseIntent checks that the number of digits is even: a pattern that counts pairs fails on megabytes. */
 const HexData = (description: string, example: string) =>
@@ -62,7 +55,8 @@ const AccessList = Type.Array(
   },
 )
 
-export const UnsignedTransaction = Type.Object(
+export const UnsignedTransaction = ClosedObject(
+  'UnsignedTransaction',
   {
     to: Type.Optional(
       AddressField('Destination; absent for a contract creation, and on Substrate networks for a call in `input`.'),
@@ -115,33 +109,25 @@ export const UnsignedTransaction = Type.Object(
     ),
   },
   {
-    ...closed,
-    title: 'UnsignedTransaction',
     description: 'Absent fields are filled in from the chain.',
     examples: [{ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' }],
   },
 )
-
-const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
 const ofSigned = (title: string) => ({
   ...closed,
   title,
   ...takesCredentials('one'),
   examples: [
-    {
-      network: 'Ethereum',
-      signer_wallet_address: SIGNER,
+    signedExample({
       unsigned_transaction: { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
-      developer_secret: 'testnet-secret',
-    },
+    }),
   ],
 })
 
 export const SignBody = Type.Object(
   {
-    network: Type.Optional(NetworkField),
-    signer_wallet_address: AddressField('A wallet of the project.'),
+    ...SignerFields,
     unsigned_transaction: UnsignedTransaction,
     ...SigningFields,
   },
@@ -152,10 +138,10 @@ export const SendBody = Type.Object({ ...SignBody.properties, ...SendingFields }
 
 const MESSAGE_TYPES = ['string', 'bytes'] as const
 
-export const SignMessageBody = Type.Object(
+export const SignMessageBody = ClosedObject(
+  'SignMessage',
   {
-    network: Type.Optional(NetworkField),
-    signer_wallet_address: AddressField('A wallet of the project.'),
+    ...SignerFields,
     message: Type.String({
       description: 'A text, or `0x` hex of whole bytes; it may be empty (`""`, or `0x` for bytes).',
       examples: ['Strongroom says hello.'],
@@ -169,19 +155,12 @@ export const SignMessageBody = Type.Object(
     ...CredentialFields,
   },
   {
-    ...closed,
-    title: 'SignMessage',
     ...takesCredentials('one_or_both'),
     examples: [
+      signedExample({ message: 'Strongroom says hello.' }),
       {
         network: 'Ethereum',
-        signer_wallet_address: SIGNER,
-        message: 'Strongroom says hello.',
-        developer_secret: 'testnet-secret',
-      },
-      {
-        network: 'Ethereum',
-        signer_wallet_address: SIGNER,
+        signer_wallet_address: EXAMPLE_SIGNER,
         message: '0xdeadbeef',
         message_type: 'bytes',
         user_pin: '493817',
@@ -201,7 +180,8 @@ export const SignedMessage = Type.Object(
   { ...closed, title: 'SignedMessage' },
 )
 
-export const SignAuthorizationBody = Type.Object(
+export const SignAuthorizationBody = ClosedObject(
+  'SignAuthorization',
   {
     network: Type.Optional(NetworkField),
     signer_wallet_address: AddressField('A wallet of the project, of type `eoa`.'),
@@ -223,17 +203,8 @@ export const SignAuthorizationBody = Type.Object(
     ...CredentialFields,
   },
   {
-    ...closed,
-    title: 'SignAuthorization',
     ...takesCredentials('one_or_both'),
-    examples: [
-      {
-        network: 'Ethereum',
-        signer_wallet_address: SIGNER,
-        authorization: { contract_address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    examples: [signedExample({ authorization: { contract_address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' } })],
   },
 )
 
@@ -249,10 +220,8 @@ export const SignedAuthorization = ClosedObject('SignedAuthorization', {
   s: Word('s'),
 })
 
-/** The gas of a block usually allows fewer. */
-export const BATCH_MAX = 100
-
-export const BatchBody = Type.Object(
+export const BatchBody = ClosedObject(
+  'BatchTransactions',
   {
     network: Type.Optional(NetworkField),
     signer_wallet_address: AddressField('A wallet of the project, of type `contract`.'),
@@ -265,8 +234,6 @@ export const BatchBody = Type.Object(
     ...SendingFields,
   },
   {
-    ...closed,
-    title: 'BatchTransactions',
     ...takesCredentials('one'),
     examples: [
       {
@@ -282,7 +249,8 @@ export const BatchBody = Type.Object(
   },
 )
 
-export const SpeedUpBody = Type.Object(
+export const SpeedUpBody = ClosedObject(
+  'SpeedUpTransaction',
   {
     transaction_id: UuidField('The transaction_id of an answer; it is in no block.'),
     maxFeePerGas: Type.Optional(
@@ -295,21 +263,16 @@ export const SpeedUpBody = Type.Object(
     ...SigningFields,
   },
   {
-    ...closed,
-    title: 'SpeedUpTransaction',
     ...takesCredentials('one'),
     examples: [{ transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2', developer_secret: 'testnet-secret' }],
   },
 )
 
 /** For what is done with a recorded transaction without a credential. */
-export const WaitingBody = Type.Object(
+export const WaitingBody = ClosedObject(
+  'WaitingTransaction',
   { transaction_id: UuidField('The transaction_id of an answer; it is in no block.') },
-  {
-    ...closed,
-    title: 'WaitingTransaction',
-    examples: [{ transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2' }],
-  },
+  { examples: [{ transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2' }] },
 )
 
 export const RawTransaction = Type.String({
@@ -336,22 +299,21 @@ export const StatusByHashQuery = t.Object(
 )
 
 const HashOrNull = Type.Union([Type.String(), Type.Null()], { description: 'null until broadcast.', examples: [HASH] })
-const AddressOrNull = Type.Union([Type.String(), Type.Null()], {
-  description: 'Of a contract creation; the id of a collection that a Substrate runtime created; else null.',
-})
+const AddressOrNull = OrNull(
+  Type.String(),
+  'Of a contract creation; the id of a collection that a Substrate runtime created; else null.',
+)
 
-export const TransactionStatusByHash = Type.Object(
+export const TransactionStatusByHash = ClosedObject(
+  'TransactionStatus',
   { transaction_hash: HashOrNull, network: NetworkField, status: StatusField, contract_address: AddressOrNull },
-  {
-    ...closed,
-    title: 'TransactionStatus',
-    examples: [{ transaction_hash: HASH, network: 'Ethereum', status: 'success', contract_address: null }],
-  },
+  { examples: [{ transaction_hash: HASH, network: 'Ethereum', status: 'success', contract_address: null }] },
 )
 
 export const StatusByIdQuery = t.Object({ id: UuidField('The transaction_id of an answer.') }, closed)
 
-export const TransactionStatusById = Type.Object(
+export const TransactionStatusById = ClosedObject(
+  'TransactionStatusById',
   {
     transaction_id: UuidField('Our id of the transaction.'),
     transaction_hash: HashOrNull,
@@ -376,8 +338,6 @@ export const TransactionStatusById = Type.Object(
     ),
   },
   {
-    ...closed,
-    title: 'TransactionStatusById',
     examples: [
       {
         transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2',

@@ -1,8 +1,8 @@
-// What cannot be taken back must be said by every node that can judge it: that a transaction is final, that its nonce was used
-// elsewhere, that its era ended. A network with one node has no other opinions, so that node's word is enough.
+// What cannot be taken back must be said by every node that can judge it: that a transaction is final, that its nonce
+// was used elsewhere, that its era ended. A network with one node has no other opinions, so that node's word is enough.
 //
-// A result before that can still be corrected. It is recorded unless another node reports a different one for the same block. A
-// node that does not know the block yet, or does not answer soon, does not delay it.
+// A result before that can still be corrected. It is recorded unless another node reports a different one for the same
+// block. A node that does not know the block yet, or does not answer soon, does not delay it.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FinalCandidate } from '../../../db/queries/mined.ts'
@@ -19,7 +19,7 @@ export const hasSucceeded = (
   { success, executedBy }: Extract<HashStatus, { kind: 'mined' }>,
 ): boolean => success && (contractWallet === null || kind === 'deployment' || executedBy.includes(contractWallet))
 
-/** Whether every other opinion agrees. A node that does not answer does not agree: if it stays away, it is no longer asked. */
+/** A node that does not answer does not agree: if it stays away, it is no longer asked. */
 const doAllAgree = async (
   ctx: HasLog,
   { chain, agrees }: { readonly chain: AskedChain; readonly agrees: (opinion: Opinion) => Promise<boolean> },
@@ -38,7 +38,7 @@ const doAllAgree = async (
 type Mined = Extract<HashStatus, { kind: 'mined' }>
 type Judged = Pick<FinalCandidate, 'hash' | 'blockHash' | 'kind' | 'contractWallet'>
 
-const statusesOf = (of: Pick<Opinion, 'statuses'>, rows: readonly Judged[]): Promise<readonly HashStatus[]> =>
+const askStatuses = (of: Pick<Opinion, 'statuses'>, rows: readonly Judged[]): Promise<readonly HashStatus[]> =>
   of.statuses(rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })))
 
 const isMinedIn = ({ blockHash }: Judged, status: HashStatus | undefined): status is Mined =>
@@ -58,17 +58,14 @@ const otherStatuses = (
       .opinions()
       .slice(1)
       .map((opinion) =>
-        Promise.race([statusesOf(opinion, rows), sleep(RESULT_WAITS_MS, [], { ref: false })]).catch((err: unknown) => {
+        Promise.race([askStatuses(opinion, rows), sleep(RESULT_WAITS_MS, [], { ref: false })]).catch((err: unknown) => {
           ctx.log.warn({ err, network: chain.network }, 'a node gave no second opinion')
           return []
         }),
       ),
   )
 
-/**
- * The results of mined transactions, by row. Without those of another block, and those about which the nodes disagree.
- * @param input.statuses what `chain.statuses` answered, in the order of the rows.
- */
+/** By row, without those in another block, and those about which the nodes disagree. */
 export const agreedResults = async <Row extends Judged & { readonly transactionId: string }>(
   ctx: HasLog,
   input: { readonly chain: AskedChain; readonly rows: readonly Row[]; readonly statuses: readonly HashStatus[] },
@@ -96,10 +93,7 @@ export const agreedResults = async <Row extends Judged & { readonly transactionI
   )
 }
 
-/**
- * Those of the mined transactions of which every node says that their block is final, and how they ended; and those of which a
- * node reports another result than is recorded.
- */
+/** `agreed`: every node says that the block is final. `doubted`: a node reports another result than is recorded. */
 export const judgeFinal = async (
   ctx: HasLog,
   { chain, rows }: { readonly chain: AskedChain; readonly rows: readonly FinalCandidate[] },
@@ -116,7 +110,7 @@ export const judgeFinal = async (
   }
   const ask = async (opinion: Opinion): Promise<boolean> => {
     const finalNumber = finalNumberOf(chain, await opinion.head())
-    const statuses = await statusesOf(opinion, rows)
+    const statuses = await askStatuses(opinion, rows)
     for (const [index, row] of rows.entries()) {
       const status = statuses[index]
       if (!isMinedIn(row, status)) disagree(row, status)
@@ -134,11 +128,9 @@ export const judgeFinal = async (
   return { agreed: haveAllAnswered ? rows.filter((row) => agreed.has(row)) : [], doubted: [...doubted] }
 }
 
-/** Whether the block at this height is final for every node. */
 export const isFinalForAll = (ctx: HasLog, chain: AskedChain, blockNumber: bigint): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => finalNumberOf(chain, await opinion.head()) >= blockNumber })
 
-/** Whether every node counts more transactions of the signer than the nonce, as of a block. */
 export const isNonceUsedForAll = (
   ctx: HasLog,
   chain: AskedChain,
@@ -146,7 +138,6 @@ export const isNonceUsedForAll = (
 ): Promise<boolean> =>
   doAllAgree(ctx, { chain, agrees: async (opinion) => ((await opinion.transactionCountAt(at)) ?? 0) > at.nonce })
 
-/** Whether no node has any of these transactions, in a block or in its pool. */
 export const isUnknownToAll = (ctx: HasLog, chain: AskedChain, hashes: readonly Hex[]): Promise<boolean> =>
   doAllAgree(ctx, {
     chain,

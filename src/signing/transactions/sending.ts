@@ -1,6 +1,7 @@
-// Prepares what a wallet's signer must send. An eoa wallet's key sends the intent itself. A contract wallet's owner sends an
-// execution of it, and before that the deployment if the wallet has no code yet.
+// Prepares what a wallet's signer must send. An eoa wallet's key sends the intent itself. A contract wallet's owner
+// sends an execution of it, and before that the deployment if the wallet has no code yet.
 
+import { hasDeployment } from '../../../db/queries/contract-wallets.ts'
 import type { Signer } from '../../../db/queries/transactions.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../../db/words.ts'
@@ -10,15 +11,8 @@ import { AppError } from '../../platform/errors.ts'
 import type { Turn } from '../../platform/queue.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { coinAmount } from '../token.ts'
-import { readContractWallet } from '../wallets/contract-wallet.ts'
-import {
-  type Execution,
-  executionOf,
-  lacksDeployment,
-  recordedBefore,
-  refuseOverspent,
-  withInnerReason,
-} from './execution.ts'
+import { readContractWallet } from '../wallets/signer.ts'
+import { type Execution, makeExecution, recordedBefore, refuseOverspent, withInnerReason } from './execution.ts'
 
 export type PreparedTransaction = {
   readonly kind: TransactionKind
@@ -41,7 +35,7 @@ type SendingInput = {
   readonly wallet: WalletRow
   readonly signer: Signer
   readonly intents: readonly Intent[]
-  /** What depends on the signer's earlier requests is looked at after this; the rest may be looked at before. */
+  /** The preparation reads what depends on the signer's earlier requests only after this. */
   readonly turn: Turn
 }
 
@@ -63,7 +57,11 @@ export const prepareSending = async (ctx: SigningCtx, input: SendingInput): Prom
   for (let tries = 1; ; tries += 1) {
     const contract = await readContractWallet(chain, wallet)
     if (contract !== null) {
-      const sending = await prepareExecution(ctx, { ...input, of: executionOf(ctx, { ...input, contract }), tries })
+      const sending = await prepareExecution(ctx, {
+        ...input,
+        execution: makeExecution(ctx, { ...input, contract }),
+        tries,
+      })
       if (sending !== null) return sending
       continue
     }
@@ -74,27 +72,28 @@ export const prepareSending = async (ctx: SigningCtx, input: SendingInput): Prom
   }
 }
 
-/** null if somebody else seems to have deployed the wallet meanwhile. */
+/** null if another sender seems to have deployed the wallet meanwhile. */
 const prepareExecution = async (
   ctx: SigningCtx,
-  input: SendingInput & { readonly of: Execution; readonly tries: number },
+  input: SendingInput & { readonly execution: Execution; readonly tries: number },
 ): Promise<Sending | null> => {
-  const { kind, chain, signer, intents, of, tries, turn } = input
-  const { wallet, contractWallets, isDeployed } = of
+  const { kind, chain, signer, intents, execution, tries, turn } = input
+  const { wallet, contractWallets, isDeployed } = execution
   const intent = contractWallets.execution(wallet, intents)
   if (!isDeployed) await turn()
-  const isMissing = !isDeployed && (await lacksDeployment(ctx.db, { ...signer, contractWallet: wallet.address }))
+  // A node that lags behind may not see the code of a mined deployment, so our records are asked, too.
+  const isMissing = !isDeployed && !(await hasDeployment(ctx.db, { ...signer, contractWallet: wallet.address }))
   const deployed = isMissing ? await prepareDeployment(input) : null
   if (deployed === null && isMissing && tries < TRIES_MAX) return null
   const pending = async () => [
-    ...(await of.pending()),
+    ...(await execution.pending()),
     ...(deployed === null ? [] : [behindAll(deployed.intent, signer)]),
   ]
   const options = { pending, asIfDeployed: isDeployed ? undefined : wallet, skipsBalanceCheck: true }
   const simulate = () => chain.prepare(intent, signer.address, options)
-  const prepared = await withInnerReason(ctx.db, { of, simulate })
-  await refuseOverspent(ctx.db, of)
-  refusePoorKey(of, { deployment: deployed?.prepared ?? null, prepared })
+  const prepared = await withInnerReason(ctx.db, { execution, simulate })
+  await refuseOverspent(ctx.db, execution)
+  refusePoorKey(execution, { deployment: deployed?.prepared ?? null, prepared })
   return { contractWallet: wallet.address, deployment: deployed, transaction: { kind, intent, prepared } }
 }
 
@@ -122,13 +121,13 @@ const behindAll = (intent: Intent, { address }: Signer): RecordedIntent => ({
   nonce: Number.MAX_SAFE_INTEGER,
 })
 
-/** null if it reverts, as a second deployment does: somebody else's is mined or pending. */
+/** null if it reverts, as a second deployment does: another one is mined or pending. */
 const prepareDeployment = async (
-  input: SendingInput & { readonly of: Execution },
+  input: SendingInput & { readonly execution: Execution },
 ): Promise<PreparedTransaction | null> => {
-  const { chain, signer, of } = input
-  const { pending } = of
-  const intent = of.contractWallets.deployment(of.wallet)
+  const { chain, signer, execution } = input
+  const { pending } = execution
+  const intent = execution.contractWallets.deployment(execution.wallet)
   try {
     return {
       kind: 'deployment',

@@ -1,10 +1,11 @@
-// What is signed is decided and recorded under the signer's lock, so that no other request gets the same nonce. Mostly it is signed
-// between these two, in one database transaction. But PostgreSQL ends a transaction that does nothing for long, and everybody
-// else waits for the lock. So when the vault takes long, the lock is given back, and the signature is waited for without it.
+// The signer's lock is held while this decides and records, so that no other request gets the same nonce. Mostly the
+// vault signs between the two, in one database transaction. But PostgreSQL ends a transaction that idles for long, and
+// all other requests of the signer wait for the lock. So when the vault takes long, this gives the lock back, and waits
+// for the signature without it.
 //
-// What is signed then is not thrown away, and not signed again: it is recorded if our records still lead to exactly the same.
-// Otherwise another process was faster; or our own was, by a restore from the vault's journal (operators/restore/after-failover.ts), which has
-// what was signed from then on. So nobody is told any more that nothing was done.
+// A late signature is neither thrown away nor made again: it is recorded if our records still lead to exactly the same
+// plan. If they do not, another process was faster, or a restore from the vault's journal in this process
+// (operators/restore/after-failover.ts), which has the signature. So no answer says that nothing was done.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { HasDb, Tx } from '../../../db/client.ts'

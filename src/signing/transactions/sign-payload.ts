@@ -1,24 +1,19 @@
-import type { Network } from '../../../db/words.ts'
 import type { Chain, Hex, ReadPayload, SignerPayload, Unsigned } from '../../chains/chain.ts'
 import { provided } from '../../chains/provided.ts'
-import type { Signatory } from '../../identity/auth/caller.ts'
 import { AppError } from '../../platform/errors.ts'
 import { onlySignature } from '../../vault/contract/contract.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { withKeyFor } from '../policies/delegated.ts'
-import { resolveSigner, walletOf } from '../wallets/signer.ts'
-import { NONCE_END, parseHex, parseQuantity, UINT256_END } from './intent.ts'
+import { denied } from '../policies/intent-bounds.ts'
+import { NONCE_END, parseQuantity, UINT256_END } from '../schema.ts'
+import { resolveSigner, type SignerInput, walletOf } from '../wallets/signer.ts'
+import { parseHex } from './intent.ts'
 import type { SignerPayloadField } from './payload-schema.ts'
 import { unsignedByPolicy } from './sign.ts'
-import { wordsOf } from './sign-ladder.ts'
+import { describeSigned } from './sign-ladder.ts'
 
-type SignPayloadInput = Signatory & {
-  readonly network?: Network | undefined
-  readonly signerAddress: string
-  readonly payload: SignerPayloadField
-}
+type SignPayloadInput = SignerInput & { readonly payload: SignerPayloadField }
 
-/** The texts of a payload. What they must be, the chain says. */
 const parsePayload = (text: SignerPayloadField): SignerPayload => {
   const hex = (name: 'method' | 'era' | 'blockHash' | 'genesisHash') => parseHex(text[name], `payload.${name}`)
   const hexOrNull = (name: 'assetId' | 'metadataHash') =>
@@ -46,10 +41,8 @@ const parsePayload = (text: SignerPayloadField): SignerPayload => {
 /** How many times the era that we would choose is allowed with a policy: dapps round theirs up. */
 const ERA_TIMES_MAX = 2n
 
-const denied = (sentence: string): AppError => new AppError('policy_denied', `Under a policy, ${sentence}`)
-
 /** For how many blocks it is valid; null if for ever. */
-const blocksOf = (chain: Chain, unsigned: Unsigned): bigint | null => {
+const countBlocks = (chain: Chain, unsigned: Unsigned): bigint | null => {
   const lifetime = chain.lifetimeOf(unsigned)
   return lifetime === null ? null : lifetime.validUntilBlock - lifetime.bornAtBlock + 1n
 }
@@ -57,52 +50,45 @@ const blocksOf = (chain: Chain, unsigned: Unsigned): bigint | null => {
 type Judging = Pick<Parameters<typeof unsignedByPolicy>[1], 'chain' | 'wallet' | 'intent'> &
   Pick<ReadPayload, 'unsigned'> & { readonly payload: SignerPayload; readonly madeBy: Hex | undefined }
 
-/**
- * Holds a payload to what `sign` would make of the same call by a policy: for the next nonce, a tip within the bounds, in the coin,
- * and valid at most twice as long. @returns the highest fee to charge.
- */
+/** Holds a payload to what `sign` would make of the call by a policy. @returns the highest fee to charge. */
 const feeByPolicy = async (ctx: SigningCtx, { payload, unsigned, madeBy, ...signing }: Judging): Promise<bigint> => {
   const { chain, intent } = signing
   if (intent.madeBy !== madeBy) {
     throw new AppError('node_unavailable', 'The runtime was upgraded during the preparation. Send the request again.')
   }
   if (payload.assetId !== null)
-    throw denied('field "payload.assetId" must be null: fee budgets are in the native coin.')
+    throw denied('Under a policy, field "payload.assetId" must be null: fee budgets are in the native coin.')
   const ours = await unsignedByPolicy(ctx, { ...signing, key: null, fieldOf: () => 'payload.tip' })
-  const [blocks, usual] = [blocksOf(chain, unsigned), blocksOf(chain, ours)]
+  const [blocks, usual] = [countBlocks(chain, unsigned), countBlocks(chain, ours)]
   if (usual === null) throw new Error('what is made for a policy is mortal')
   const most = ERA_TIMES_MAX * usual
   if (blocks === null || blocks > most) {
-    throw denied(`field "payload.era" must be of at most ${most} blocks: a longer one would outlive the policy.`)
+    throw denied(
+      `Under a policy, field "payload.era" must be of at most ${most} blocks: a longer one would outlive the policy.`,
+    )
   }
   return chain.feeRules.surcharge(ours)
 }
 
 /**
- * Signs the payload that a dapp shows a signer of @polkadot/api, byte for byte. Sends nothing and reserves no nonce. With a policy
- * the call is judged as `sign` judges it. The audit row has the hash of the whole extrinsic.
- * @returns the signature behind the byte of its type.
+ * Signs what a dapp shows a signer of @polkadot/api, byte for byte, and reserves no nonce. With a policy the call is
+ * judged as `sign` judges it. @returns the signature behind the byte of its type.
  */
 export const signPayload = async (ctx: SigningCtx, input: SignPayloadInput): Promise<Hex> => {
-  const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
+  const signer = await resolveSigner(ctx, input)
   const { chain, address: from } = signer
   const wallet = await walletOf(ctx, { ...input, signer })
   const payloads = provided(chain.signerPayloads, `Payloads of @polkadot/api are not for ${chain.network}.`)
   const payload = parsePayload(input.payload)
   const { unsigned, intent } = await payloads.read({ payload, from })
   const { credentials, actor, approvalId } = input
-  const of = { chain, wallet, credentials, actor, approvalId }
-  const use = { ...of, action: 'sign', signs: 'at once', intents: async () => [intent] } as const
+  const request = { chain, wallet, credentials, actor, approvalId }
+  const use = { ...request, action: 'sign', signs: 'at once', intents: async () => [intent] } as const
   return withKeyFor(ctx, use, async (key, [judged = intent]) => {
     const { madeBy } = intent
     const judging = { chain, wallet, intent: judged, unsigned, payload, madeBy }
     const fee = key.byPolicy ? await feeByPolicy(ctx, judging) : 0n
-    const lifetime = chain.lifetimeOf(unsigned)
-    const details = {
-      ...wordsOf(unsigned),
-      // As in `sign`, for `status-by-hash`.
-      ...(lifetime === null ? {} : { valid_until_block: String(lifetime.validUntilBlock) }),
-    }
+    const details = describeSigned(chain, unsigned)
     const use = { action: 'transaction_signed', details, payloads: [chain.payloadOf(unsigned)] } as const
     return payloads.signature(unsigned, onlySignature(await key.sign(fee, use)))
   })

@@ -1,5 +1,6 @@
-// Speeding up: signs a waiting transaction again with its credential, for the same nonce, at fees above all that a pool may
-// have of it. Attempts that were never sent are replaced. The others stay, and whichever is mined counts.
+// Speeding up: signs a waiting transaction again with its credential, for the same nonce, at fees above all that a pool
+// may have of it. Attempts that were never sent are replaced. Attempts that were sent stay, and any of them counts if
+// it is mined.
 
 import type { Tx } from '../../../db/client.ts'
 import {
@@ -11,8 +12,7 @@ import {
   type WithAttempts,
 } from '../../../db/queries/transactions.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
-import type { Network, TransactionStatus } from '../../../db/words.ts'
-import type { AccountState, Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../../chains/chain.ts'
+import type { Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../../chains/chain.ts'
 import { isHex, openOf } from '../../chains/intent.ts'
 import type { Signatory } from '../../identity/auth/caller.ts'
 import type { Remember } from '../../identity/idempotency/once.ts'
@@ -20,27 +20,27 @@ import { AppError } from '../../platform/errors.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/intent-bounds.ts'
+import { invalidInput } from '../schema.ts'
 import { coinAmount } from '../token.ts'
-import { signerAddressOf } from '../wallets/contract-wallet.ts'
+import { signerAddressOf } from '../wallets/signer.ts'
 import { recordSpedUp } from './recorded.ts'
 import { signAndRecord } from './sign-and-record.ts'
 import { dearestGasFee, signLadders } from './sign-ladder.ts'
 import { overdraft } from './submit.ts'
 import { attemptsToKeep } from './transition.ts'
-import { lockWaiting, noSuchTransaction } from './waiting.ts'
+import { type ActedOn, lockWaiting, noSuchTransaction } from './waiting.ts'
 
-// A speed-up signs what is in rows that the worker may write, so rows alone must not cause a signature. An earlier signature
-// of the same key proves what its owner asked for: nobody else can make one.
+// A speed-up signs what is in rows that the worker may write, so rows alone must not cause a signature. An earlier
+// signature of the same key proves what its owner asked for: nobody else can make one.
 
 /**
- * Requires that the wallet's key signed the same transaction before, at any fees, and that all attempts, whose fees the new
- * one must exceed, are of this key. @throws Error if the rows were changed.
+ * Requires that the wallet's key signed the same transaction before, at any fees, and that all attempts, whose fees the
+ * new one must exceed, are of this key. @throws Error if the rows were changed.
  */
 const requireSignedBefore = async (input: {
   readonly chain: Chain
   readonly replacement: Replacement
   readonly wallet: WalletRow
-  /** The signer. */
   readonly address: string
   readonly offer: { readonly unsigned: Unsigned }
   readonly attempts: readonly AttemptRow[]
@@ -69,33 +69,24 @@ type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
 type SpeedUpInput = Signatory & {
   readonly id: string
   readonly fees: FixedFees
-  readonly remember?: Remember<SpedUp> | undefined
+  readonly remember?: Remember<ActedOn> | undefined
 }
 
-type SpedUp = {
-  readonly transactionId: string
-  readonly network: Network
-  readonly status: TransactionStatus
-}
-
-/**
- * Signs a waiting transaction again, at fees above what was sent of it, and sends it, even if it was given up. With a policy
- * this is one more use of the policy, at fees that we choose.
- */
-export const speedUpTransaction = async (ctx: SigningCtx, input: SpeedUpInput): Promise<SpedUp> => {
+/** It may have been given up. With a policy this is one more use of the policy, at fees that we choose. */
+export const speedUpTransaction = async (ctx: SigningCtx, input: SpeedUpInput): Promise<ActedOn> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   const wallet = row === null ? null : await ctx.wallets.byId(row.walletId)
   if (row === null || wallet === null) throw noSuchTransaction()
   const chain = ctx.chains.withNode(row.network)
   const { replacement } = chain
   if (replacement === null || row.validUntilBlock !== null) {
-    throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${row.validUntilBlock}.`)
+    throw invalidInput(`It is mortal: it ends by itself after block ${row.validUntilBlock}.`)
   }
   const { id, network, signerAddress } = row
   const { credentials, actor, approvalId } = input
-  const of = { chain, wallet, credentials, actor, approvalId }
+  const request = { chain, wallet, credentials, actor, approvalId }
   const spedUp = { id, nonce: row.nonce }
-  const use = { ...of, action: 'speed-up', spedUp, intents: async () => intended(chain, row, input.fees) } as const
+  const use = { ...request, action: 'speed-up', spedUp, intents: async () => intended(chain, row, input.fees) } as const
   return ctx.signerQueues.run(`${network}/${signerAddress}`, (turn) =>
     withKeyFor(ctx, use, async (key) => {
       if (key.byPolicy && Object.values(input.fees).some((fee) => fee !== undefined)) {
@@ -104,7 +95,7 @@ export const speedUpTransaction = async (ctx: SigningCtx, input: SpeedUpInput): 
           'With a policy, fees are chosen by the service: leave "maxFeePerGas" and "maxPriorityFeePerGas" out.',
         )
       }
-      const offer = await offerOf(chain, row, input.fees)
+      const offer = await priceAgain(chain, row, input.fees)
       await turn()
       return signAndRecord(ctx, {
         plan: (tx) => planUnderLock(tx, { row, chain, replacement, wallet, key, offer }),
@@ -120,7 +111,7 @@ export const speedUpTransaction = async (ctx: SigningCtx, input: SpeedUpInput): 
   )
 }
 
-const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): Intent => ({
+const readSignerIntent = ({ to, value, input, gasLimit, nonce }: TransactionRow): Intent => ({
   to,
   value,
   gasLimit,
@@ -130,24 +121,16 @@ const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): 
 
 /** What the wallet is to do, for policies. Empty if that is not known: no policy allows that. */
 const intended = (chain: Chain, row: TransactionRow, fees: FixedFees): readonly Intent[] => {
-  const intent = signerIntentOf(row)
+  const intent = readSignerIntent(row)
   if (row.contractWallet === null) return [{ ...intent, ...fees }]
   if (row.kind === 'deployment') return []
   return chain.contractWallets?.executed(intent.input) ?? []
 }
 
-/** The transaction at current fees. */
-type NewOffer = {
-  /** What the caller asked for. */
-  readonly intent: Intent
-  readonly unsigned: Unsigned
-  readonly atMarket: Unsigned
-  readonly accountState: AccountState
-}
-
-const offerOf = async (chain: Chain, row: TransactionRow, fees: FixedFees): Promise<NewOffer> => {
+/** The transaction at the fees that the caller asked for, and at current ones. */
+const priceAgain = async (chain: Chain, row: TransactionRow, fees: FixedFees) => {
   const { signerAddress: from, nonce } = row
-  const open = signerIntentOf(row)
+  const open = readSignerIntent(row)
   const intent = { ...open, ...fees }
   const [accountState, unsigned] = await Promise.all([chain.accountState(from), chain.fill(intent, from, { nonce })])
   return { intent, unsigned, atMarket: await marketOr(unsigned, () => chain.fill(open, from, { nonce })), accountState }
@@ -169,10 +152,9 @@ type PlanInput = {
   readonly replacement: Replacement
   readonly wallet: WalletRow
   readonly key: Signing
-  readonly offer: NewOffer
+  readonly offer: Awaited<ReturnType<typeof priceAgain>>
 }
 
-/** What is to be signed, and the most that it can pay for gas. */
 const planUnderLock = async (tx: Tx, input: PlanInput) => {
   const { row, chain, key, offer } = input
   const { id, network, signerAddress: address } = row
@@ -181,8 +163,7 @@ const planUnderLock = async (tx: Tx, input: PlanInput) => {
   const locked = await lockWaiting(tx, id)
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
   const { kept, firstRung, isCancelUnsent } = whatStays(locked)
-  if (firstRung >= RUNGS_MAX)
-    throw new AppError('invalid_input', `It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
+  if (firstRung >= RUNGS_MAX) throw invalidInput(`It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
   const { worstCost: heldCost } = await readHeld(tx, signer, {
     fromNonce: offer.accountState.minedCount,
     asOfBlock: null,
@@ -192,7 +173,7 @@ const planUnderLock = async (tx: Tx, input: PlanInput) => {
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (key.byPolicy) await refuseFarAboveMarket(chain, { unsigned, offer })
-  const worstCost = worstCostOf(chain, { unsigned, locked })
+  const worstCost = computeWorstCost(chain, { unsigned, locked })
   const missing = worstCost - spendable
   if (missing > 0n) throw overdraft(address, coinAmount(chain, missing))
   const { intent, atMarket } = offer
@@ -210,7 +191,7 @@ const planUnderLock = async (tx: Tx, input: PlanInput) => {
 /** With a policy, refuses a fee far above the market, even if outbidding needs it. */
 const refuseFarAboveMarket = async (
   chain: Chain,
-  { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
+  { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: Awaited<ReturnType<typeof priceAgain>> },
 ): Promise<void> => {
   const intent = { ...openOf(offer.intent), ...chain.feeRules.feesOf(unsigned) }
   if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
@@ -233,7 +214,7 @@ const whatStays = ({ transaction, attempts }: WithAttempts) => {
 }
 
 /** Includes the network's surcharge, which is part of the recorded cost. */
-const worstCostOf = (
+const computeWorstCost = (
   chain: Chain,
   { unsigned, locked }: { readonly unsigned: Unsigned; readonly locked: WithAttempts },
 ): bigint => {

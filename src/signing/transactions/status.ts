@@ -1,15 +1,14 @@
-import type { HasDb } from '../../../db/client.ts'
 import { findMortalSignature, type MortalSignature } from '../../../db/queries/audit-rows.ts'
 import { type Waiting, waitsFor } from '../../../db/queries/clocks.ts'
+import { listTransactionsOf, type TransactionFilter } from '../../../db/queries/transaction-lists.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../../db/queries/transactions.ts'
 import type { Reach } from '../../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../../db/words.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
-import type { HasChains } from '../../chains/chains.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasWallets } from '../wallets/ours.ts'
-
-type StatusCtx = HasDb & HasChains & HasWallets
+import type { SigningCtx } from '../ctx.ts'
+import { invalidInput } from '../schema.ts'
+import { onlyNetwork } from '../wallets/signer.ts'
 
 type StatusOfHash = {
   readonly hash: string | null
@@ -19,18 +18,17 @@ type StatusOfHash = {
 
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
-/** Our record of a transaction, and what it waits for. */
 export type Recorded = { readonly row: TransactionRow; readonly waiting: Waiting | null }
 
 /** @throws transaction_not_found, also beyond the caller's reach. */
-export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: string }): Promise<Recorded> => {
+export const statusById = async (ctx: SigningCtx, input: Reach & { readonly id: string }): Promise<Recorded> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   if (row === null) throw unknown()
   const [recorded] = await withWaiting(ctx, [row])
   return recorded ?? { row, waiting: null }
 }
 
-export const withWaiting = async (ctx: HasDb, rows: readonly TransactionRow[]): Promise<readonly Recorded[]> => {
+const withWaiting = async (ctx: SigningCtx, rows: readonly TransactionRow[]): Promise<readonly Recorded[]> => {
   const mayWait = rows.filter((row) => row.settledAt === null && row.minedBlockHash === null)
   const reasons = await waitsFor(
     ctx.db,
@@ -42,10 +40,10 @@ export const withWaiting = async (ctx: HasDb, rows: readonly TransactionRow[]): 
 type StatusQuery = Reach & { readonly network: Network; readonly hash: string }
 
 /**
- * The status of any hash: from our record if the hash is of an attempt within reach (the answer then has the mined hash), else
- * from the chain. A mortal extrinsic that was only signed and no node knows is `pending` as long as a block may take it.
+ * From our record if the hash is of an attempt within reach (then with the mined hash), else from the chain. A mortal
+ * extrinsic that was only signed is `pending` as long as a block may take it.
  */
-export const statusByHash = async (ctx: StatusCtx, input: StatusQuery): Promise<StatusOfHash> => {
+export const statusByHash = async (ctx: SigningCtx, input: StatusQuery): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)
   const hash = input.hash.toLowerCase() as Hex
   const row = await findTransactionByHash(ctx.db, { ...input, hash })
@@ -63,7 +61,6 @@ export const statusByHash = async (ctx: StatusCtx, input: StatusQuery): Promise<
 
 const pending = (hash: Hex): StatusOfHash => ({ hash, status: 'pending', contractAddress: null })
 
-/** null if the node does not know it. */
 const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | null> => {
   const status = await chain.status(hash)
   if (status.kind === 'unknown') return null
@@ -76,20 +73,54 @@ const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | nu
 type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
 
 /** Nobody learns what wallets beyond their reach have signed. */
-const signedWithinReach = async ({ db, wallets }: StatusCtx, input: StatusQuery): Promise<Signed | null> => {
+const signedWithinReach = async ({ db, wallets }: SigningCtx, input: StatusQuery): Promise<Signed | null> => {
   const signature = await findMortalSignature(db, input)
   if (signature === null) return null
   const wallet = await wallets.find({ ...input, by: { id: signature.walletId } })
   return wallet && { ...signature, address: wallet.address }
 }
 
-/**
- * Whether, as of final blocks, its nonce is unused and its last block still to come. It may still be in a pool: nodes
- * do not list extrinsics that wait for an earlier nonce.
- */
+/** As of final blocks. It may still be in a pool: nodes do not list extrinsics that wait for an earlier nonce. */
 const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {
   const { minedCount } = await chain.accountState(address)
   if (minedCount > nonce) return false
   const { latest } = await chain.head()
   return latest.number < validUntilBlock
+}
+
+type ListInput = Reach &
+  TransactionFilter & {
+    readonly walletAddress: string | null
+    readonly before: string | null
+    readonly limit: number
+  }
+
+/** The transactions within reach, newest first. */
+export const listTransactions = async (ctx: SigningCtx, input: ListInput): Promise<readonly Recorded[]> => {
+  const wallet =
+    input.walletAddress === null ? null : await findWalletAt(ctx, { ...input, address: input.walletAddress })
+  const before = input.before === null ? null : await findTransaction(ctx.db, { ...input, id: input.before })
+  if (input.before !== null && before === null) {
+    throw invalidInput('Field "before" must be the transaction_id of an item in this list.')
+  }
+  const rows = await listTransactionsOf(ctx.db, {
+    ...input,
+    before,
+    walletId: wallet?.id ?? null,
+    network: wallet?.network ?? input.network,
+  })
+  return withWaiting(ctx, rows)
+}
+
+const WALLET_FIELD = 'wallet_address'
+
+const findWalletAt = async (
+  ctx: SigningCtx,
+  input: Reach & { readonly network: Network | null; readonly address: string },
+): Promise<{ readonly id: string; readonly network: Network }> => {
+  const network = input.network ?? (await onlyNetwork(ctx, { ...input, field: WALLET_FIELD }))
+  const address = ctx.chains.of(network).parseAddress(input.address, WALLET_FIELD)
+  const wallet = await ctx.wallets.find({ ...input, network, by: { address } })
+  if (wallet !== null) return wallet
+  throw new AppError('wallet_forbidden', `Field "${WALLET_FIELD}" must be the address of a wallet of this project.`)
 }

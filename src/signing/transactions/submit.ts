@@ -1,23 +1,24 @@
 // One intent is mined at most once. The request prepares it against the chain. Then ONE database transaction locks the
-// signer, chooses the nonce, has it signed, and records the transaction, its attempts and the broadcast job; if the vault takes
-// long, a second one does so (sign-and-record.ts). Custody commits the audit row before that in its own transaction, so a
-// signature in the audit may not be recorded here. Nothing is sent here:
-// the answer is `submitted`, and the worker sends the recorded bytes as often as necessary.
+// signer, chooses the nonce, has it signed, and records the transaction, its attempts and the broadcast job; if the
+// vault takes long, a second one does so (sign-and-record.ts). The vault commits the audit row before that in its own
+// transaction, so a signature in the audit may not be recorded here. Nothing is sent here: the answer is `submitted`,
+// and the worker sends the recorded bytes as often as necessary.
 //
-// Requests of one signer are prepared at the same time, here and in other processes, and recorded one after the other, here in
-// the order in which they came. So others may have been recorded since a request was prepared. That does no harm, because the
-// lock comes before all that is decided by our records:
-// - nonce: the chain's counts say what was used when they were read. All that was recorded since is among the held nonces.
-// - balance: it is from the same batch as the mined count, and is read after it. Our rows from that count on are not paid out
-//   of it yet, whatever became of them since, so all of them count (`readHeld`).
-// - a reaped account: its count and the block are of one state; that an era had ended by then stays true (`releaseReaped`).
+// Requests of one signer are prepared at the same time, here and in other processes, and recorded one after the other,
+// here in the order in which they came. So other requests may have been recorded since one was prepared. That does no
+// harm, because the lock comes before all that is decided by our records:
+// - nonce: the chain's counts say what was used when they were read. All that was recorded since is held.
+// - balance: it is from the same batch as the mined count, and is read after it. Our rows from that count on are not
+//   paid out of it yet, whatever became of them since, so all of them count (`readHeld`).
+// - a reaped account: its count and the block are of one state; an era that had ended stays ended (`releaseReaped`).
 // - the deployment of a contract wallet is recorded only if there still is none.
 // - fees, gas limit and era are some seconds old, as they are when a node is slow.
-// A preparation that needs to know the earlier requests (to run after them, to number a token, to add up what a contract wallet
-// sends) waits for its turn before it reads our records.
+// A preparation that needs the earlier requests (to run after them, to number a token, to add up what a contract
+// wallet sends) waits for its turn before it reads our records.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
+import { hasDeployment } from '../../../db/queries/contract-wallets.ts'
 import { listLost } from '../../../db/queries/restore.ts'
 import {
   type Held,
@@ -40,8 +41,7 @@ import type { SigningCtx } from '../ctx.ts'
 import { type Signing, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess } from '../policies/intent-bounds.ts'
 import { coinAmount } from '../token.ts'
-import { signerAddressOf } from '../wallets/contract-wallet.ts'
-import { lacksDeployment } from './execution.ts'
+import { signerAddressOf } from '../wallets/signer.ts'
 import { chooseNonce } from './nonce.ts'
 import { type Alongside, recordSubmitted, type SubmittedRows } from './recorded.ts'
 import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
@@ -57,17 +57,13 @@ type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials' | 'appr
   readonly wallet: WalletRow
   /** One for an eoa wallet. @param turn after which the signer's earlier requests are recorded. */
   readonly intents: (turn: Turn) => Promise<readonly Intent[]>
-  /** The resource's own rows. */
   readonly alongside?: Alongside
   readonly remember?: Remember<Submitted> | undefined
 }
 
 export type Submitted = { readonly transactionId: string; readonly network: Network; readonly status: 'submitted' }
 
-/**
- * Signs and records what a wallet is to do, and before it the deployment of a contract wallet that has no code yet. If it
- * throws, nothing is recorded.
- */
+/** Before it, this submits the deployment of a contract wallet without code. If it throws, nothing is recorded. */
 export const submitIntent = (ctx: SigningCtx, input: SubmitInput): Promise<Submitted> => {
   const { chain, wallet } = input
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
@@ -83,10 +79,10 @@ export const submitIntent = (ctx: SigningCtx, input: SubmitInput): Promise<Submi
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       const traceparent = ctx.tracer.traceparent()
-      const of = { ...input, signer, key, sending, submitted, deploymentId: randomUUID(), traceparent }
+      const recording = { ...input, signer, key, sending, submitted, deploymentId: randomUUID(), traceparent }
       return await signAndRecord(ctx, {
-        plan: (tx) => planUnderLock(tx, of),
-        sign: (planned) => signPlanned(of, planned),
+        plan: (tx) => planUnderLock(tx, recording),
+        sign: (planned) => signPlanned(recording, planned),
         write: async (tx, planned, signed) => {
           for (const [index, { rows }] of planned.entries()) await recordSubmitted(tx, rows, signed[index] ?? [])
           const { network } = signer
@@ -128,7 +124,6 @@ type RecordInput = SubmitInput & {
   readonly traceparent: string | null
 }
 
-/** What is to be signed, the deployment first. */
 const planUnderLock = async (tx: Tx, input: RecordInput): Promise<readonly Planned[]> => {
   const { signer, sending, submitted } = input
   const { transaction } = sending
@@ -143,7 +138,10 @@ const planUnderLock = async (tx: Tx, input: RecordInput): Promise<readonly Plann
   })
   refuseAssetOverdraft(signer, { transaction, held })
   const deployment = await stillToDeploy(tx, input)
-  const spare = spareOf(input, { transactions: deployment === null ? [transaction] : [deployment, transaction], held })
+  const spare = computeSpare(input, {
+    transactions: deployment === null ? [transaction] : [deployment, transaction],
+    held,
+  })
   let { nonces } = held
   const planned: Planned[] = []
   if (deployment !== null) {
@@ -170,7 +168,7 @@ const refuseExcessive = async (ctx: SigningCtx, input: Parameters<typeof prepare
 const stillToDeploy = async (tx: Tx, { signer, sending }: RecordInput): Promise<PreparedTransaction | null> => {
   const { contractWallet, deployment } = sending
   if (contractWallet === null || deployment === null) return null
-  return (await lacksDeployment(tx, { network: signer.network, contractWallet })) ? deployment : null
+  return (await hasDeployment(tx, { network: signer.network, contractWallet })) ? null : deployment
 }
 
 /** A transaction with its nonce, and everything that may ever be sent for it. */
@@ -198,12 +196,12 @@ const plan = (input: RecordInput, { transaction, id, nonce, spare }: PlanInput):
     spendable: prepared.worstCost + spare,
     worstCost: prepared.worstCost,
   })
-  const row = rowOf(input, { transaction, id, ladder })
+  const row = makeRow(input, { transaction, id, ladder })
   const isAsked = id === submitted.transactionId
   return { transaction, id, nonce, ladder, rows: { kind: 'submitted', row, alongside: isAsked ? alongside : {} } }
 }
 
-const rowOf = (
+const makeRow = (
   { projectId, wallet, signer, sending, chain, traceparent }: RecordInput,
   { transaction, id, ladder }: Pick<Planned, 'transaction' | 'id' | 'ladder'>,
 ): SubmittedRows['row'] => {
@@ -235,7 +233,6 @@ const rowOf = (
   }
 }
 
-/** The most that these can pay in fees. */
 const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
   planned.reduce(
     (sum, { transaction, ladder }) => sum + transaction.prepared.surcharge + dearestGasFee(chain, ladder),
@@ -275,10 +272,10 @@ const refuseAssetOverdraft = (
 }
 
 /**
- * What remains of the signer's balance after these and its others that are not in it yet, at current fees: higher rungs do
- * not count. Summed under the lock, so that transactions recorded since the preparation count too.
+ * What remains of the signer's balance after these and its others that are not in it yet, at current fees: higher rungs
+ * do not count. Summed under the lock, so that transactions recorded since the preparation count too.
  */
-const spareOf = (
+const computeSpare = (
   { chain, signer }: RecordInput,
   { transactions, held }: { readonly transactions: readonly PreparedTransaction[]; readonly held: Held },
 ): bigint => {

@@ -1,8 +1,8 @@
-// The tracker, one per network: it matches each new block's hashes to live attempts in one query, and asks for receipts of
-// those only. It reads all blocks from a cursor on, so it skips none. The cursor moves in the same database transaction
-// in which the observations are stored, so a killed worker repeats both.
+// The tracker, one per network: it matches each new block's hashes to live attempts in one query, and asks for receipts
+// of those only. It reads all blocks from a cursor on, so it skips none. The cursor moves in the same database
+// transaction in which the observations are stored, so a killed worker repeats both.
 
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../../db/queries/cursors.ts'
 import {
   attemptsAmong,
@@ -32,9 +32,6 @@ import type { StepResult } from '../../blocks/follow.ts'
 import type { BlockWithHashes, Chain, HashStatus, Head, Hex } from '../../chains/chain.ts'
 import type { ContractWallet, ContractWallets } from '../../chains/contract-wallets.ts'
 import { isHex } from '../../chains/intent.ts'
-import type { HasMetrics } from '../../platform/metrics/metrics.ts'
-import type { HasLog } from '../../platform/process/log.ts'
-import type { HasTracer } from '../../platform/tracing/tracer.ts'
 import type { TrackingCtx } from '../ctx.ts'
 import { findUsedNonces, runClocks } from './after-block.ts'
 import { type Observation, type Observed, recordObservations } from './record-observation.ts'
@@ -43,11 +40,8 @@ import { agreedResults, hasSucceeded, isFinalForAll, judgeFinal } from './second
 
 type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
 
-/**
- * How a mined execution failed, or null. For an eoa wallet the receipt decides, and the reason comes from a replay. For a contract
- * wallet its own event decides, and the reason comes from simulating its calls.
- */
-const failureOf = async (
+/** null for a success. A contract wallet's own event decides, else the receipt; a simulation or a replay says why. */
+const explainFailure = async (
   { contractWallets, failureReason }: Pick<Chain, 'contractWallets' | 'failureReason'>,
   { row, status }: { readonly row: UnsettledRow; readonly status: Extract<HashStatus, { kind: 'mined' }> },
 ): Promise<Failure> => {
@@ -69,21 +63,18 @@ const failureOf = async (
   return { code: 'execution_reverted', reason: failingCall?.reason ?? (await ownershipChange(contractWallets, wallet)) }
 }
 
-/**
- * Says if the wallet no longer obeys its key alone: a Safe itself says only a code (GS026) or nothing. Also null if the node
- * does not answer, so that no transaction waits for this.
- */
+/** A Safe itself says only a code (GS026) or nothing. Also null if the node does not answer: no transaction waits. */
 const ownershipChange = async (contractWallets: ContractWallets, wallet: ContractWallet): Promise<string | null> => {
   const state = await contractWallets.state(wallet).catch(() => null)
   return state?.kind === 'changed' ? `the contract wallet no longer obeys its key alone: ${state.how}` : null
 }
 
-/** The oldest ones. The reconciler finds the others, and those mined by another attempt than the chosen one. */
+/** The oldest ones. The reconciler finds further ones, and those mined by another attempt than the chosen one. */
 const ASKED_MAX = 1_000
 
 /** Asks by hash for what workers sent before the tracker's first block: the tracker reads no block below that. */
 const recordMinedBelow = async (
-  ctx: HasDb & HasMetrics & HasTracer,
+  ctx: TrackingCtx,
   { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
 ): Promise<void> => {
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: 0, limit: ASKED_MAX })
@@ -123,7 +114,7 @@ export const trackStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepRes
     const undo = async (tx: Tx, fork: Fork) => {
       if (fork.isBelowFinal) await recordFinalBlocksLost(ctx, tx, { chain, fork })
       const excluded = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
-      await recordObservations(ctx, tx, excluded.map(excludedOf))
+      await recordObservations(ctx, tx, excluded.map(excludeFrom))
       return excluded.length
     }
     return rewind(ctx, { chain, head, follower, cursor, undo })
@@ -156,10 +147,10 @@ const nextBlocks = (
 }
 
 /**
- * With nothing to track, the head: whatever comes will be mined above it. Otherwise a final block below which nothing can be
- * that must be found by reading blocks, as mortal extrinsics must.
+ * With nothing to track, the head: whatever comes will be mined above it. Otherwise a final block below which nothing
+ * can be that must be found by reading blocks, as mortal extrinsics must.
  */
-const firstBlock = async (ctx: HasDb, { chain, head }: Pick<Step, 'chain' | 'head'>): Promise<BlockPoint> => {
+const firstBlock = async (ctx: TrackingCtx, { chain, head }: Pick<Step, 'chain' | 'head'>): Promise<BlockPoint> => {
   if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
   const number = firstBirth(chain, { head, unfinished: await readUnfinished(ctx.db, chain.network) })
   const block = await chain.block(number)
@@ -174,11 +165,8 @@ const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinis
   return earliestBirth === null ? final : lower(final, earliestBirth)
 }
 
-/**
- * For a next block that the node has pruned: skips blocks that can hold none of our live transactions. Any other block must be
- * read, so the tracker waits for a node that has it.
- */
-const skipBlocks = async (ctx: HasDb & HasLog, { chain, follower, cursor, head }: Step): Promise<StepResult> => {
+/** Skips pruned blocks that can hold none of our live transactions; for any other one the tracker waits. */
+const skipBlocks = async (ctx: TrackingCtx, { chain, follower, cursor, head }: Step): Promise<StepResult> => {
   const unfinished = await readUnfinished(ctx.db, chain.network)
   const number = firstBirth(chain, { head, unfinished })
   const to = unfinished.immortal === 0 && number > cursor.number ? await chain.block(number) : null
@@ -196,10 +184,7 @@ const skipBlocks = async (ctx: HasDb & HasLog, { chain, follower, cursor, head }
   return moved ? 'advanced' : 'overtaken'
 }
 
-const processBlocks = async (
-  ctx: TrackingCtx,
-  input: Step & { readonly blocks: readonly BlockWithHashes[] },
-): Promise<boolean> => {
+const processBlocks = async (ctx: TrackingCtx, input: Step & { readonly blocks: readonly BlockWithHashes[] }) => {
   const { chain, blocks } = input
   const { network } = chain
   const hits = await attemptsAmong(ctx.db, { network, hashes: blocks.flatMap((block) => block.transactionHashes) })
@@ -219,12 +204,12 @@ const processBlocks = async (
         }),
       )
       // All together, as rows are locked in one order: block by block, two workers could wait for each other.
-      await recordObservations(ctx, tx, [...replaced.flat().map(excludedOf), ...included])
+      await recordObservations(ctx, tx, [...replaced.flat().map(excludeFrom), ...included])
     },
   })
 }
 
-const excludedOf = ({ transactionId, blockHash }: MinedIn): Observed => ({
+const excludeFrom = ({ transactionId, blockHash }: MinedIn): Observed => ({
   transactionId,
   observation: { kind: 'excluded', blockHash },
 })
@@ -242,7 +227,7 @@ const settleDeepEnough = async (
   for (let offset = 0; isMore; ) {
     const { read, settled } = await settleBatch(ctx, { chain, upToBlock, offset })
     isMore = read === SETTLE_BATCH
-    // What cannot be settled now does not block the others.
+    // What cannot be settled now does not block other rows.
     offset += read - settled
   }
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
@@ -279,11 +264,7 @@ const settleBatch = async (
   return { read: rows.length, settled: await settleRows(ctx, { chain, rows }) }
 }
 
-/**
- * Stores the results of mined transactions. It skips those whose block has changed, as the next step sees that reorganisation,
- * and those about which the nodes disagree.
- * @returns how many of them are settled now.
- */
+/** Skips rows whose block has changed, or about which the nodes disagree. @returns how many are settled now. */
 const settleRows = async (
   ctx: TrackingCtx,
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
@@ -303,9 +284,9 @@ const settleRows = async (
       }
       const status = results.get(row)
       if (status === undefined) return []
-      const failure = await failureOf(chain, { row, status })
-      // Only these can create a contract: what an eoa wallet calls may emit the same logs.
-      // A batch of coins is a creation that leaves no contract.
+      const failure = await explainFailure(chain, { row, status })
+      // Only these can create a contract: what an eoa wallet calls may emit the same logs. A batch of coins is a
+      // creation that leaves no contract.
       const mayCreate = row.kind !== 'token_transfer' && (row.to === null || row.contractWallet !== null)
       const contractAddress = mayCreate ? status.contractAddress : null
       return [{ transactionId, observation: { kind: 'confirmed', blockHash, failure, contractAddress } }]

@@ -1,17 +1,17 @@
-// The state machine of a transaction: state × event → new state and effects. Pure. record-observation.ts turns what a node or
-// a clock said into events, stores the state and carries out the effects. test/transactions/explore.test.ts checks every
-// order of events within small bounds.
+// The state machine of a transaction: state × event → new state and effects. Pure. record-observation.ts turns what a
+// node or a clock said into events, stores the state and carries out the effects. test/transactions/explore.test.ts
+// checks every order of events within small bounds.
 //
-//   waiting   recorded and signed; its chosen attempt is sent until a block has it. `broadcast`: a node has accepted one.
-//   mined     one of its attempts is in a block that a reorganisation could remove. `result` is set after enough confirmations.
+//   waiting   recorded and signed; its chosen attempt is sent until a block has it. `broadcast`: a node accepted one.
+//   mined     one of its attempts is in a block that a reorganisation could remove. `result` comes with confirmations.
 //   done      its nonce is used in a final block, or its era is over. Nothing changes any more.
 //
-// The ladder: attempts are the rungs, lowest fee first, then the cancel, which only uses up the nonce. `chosen` rises with
-// time, and at once when blocks ask for more than it offers. While blocks ask for more than the top rung offers, the
-// transaction is not given up: fees fall again, and the cancel would cost the peak price. Once the cancel is chosen, nothing
-// else is sent, with one exception: no pool has the cancel and a node accepts a rung (`resumed`). A rung that is mined counts.
-// A contract wallet's execution waits until there is code at its address, and is given up if the deployment fails.
-// A node's refusal or silence decides nothing: only blocks do.
+// The ladder: attempts are the rungs, lowest fee first, then the cancel, which only uses up the nonce. `chosen` rises
+// with time, and at once when blocks ask for more than it offers. While blocks ask for more than the top rung offers,
+// the transaction is not given up: fees fall, and the cancel would cost the peak price. Once the cancel is chosen,
+// nothing else is sent, unless no pool has the cancel and a node accepts a rung (`resumed`). A rung that is
+// mined counts. A contract wallet's execution waits until there is code at its address, and is given up if the
+// deployment fails. A node's refusal or silence decides nothing: only blocks do.
 
 import type { FailureCode, GiveUp, TransactionStatus } from '../../../db/words.ts'
 import { unreachable } from '../../platform/errors.ts'
@@ -82,10 +82,7 @@ export type TransactionEffect =
   /** Erase the raw bytes: they are not needed any more, and anybody who has them can send them. */
   | { readonly kind: 'erase_raw' }
 
-/**
- * The attempts of a transaction: `rungs` rungs, then the cancel, then cancels from before a speed-up. `isFixed`: the caller
- * fixed the fee.
- */
+/** `rungs` rungs, then the cancel, then cancels from before a speed-up. `isFixed`: the caller fixed the fee. */
 export type Ladder = { readonly rungs: number; readonly isFixed: boolean }
 
 type Transition = { readonly state: TransactionState; readonly effects: readonly TransactionEffect[] }
@@ -128,7 +125,7 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
     case 'accepted':
       return { state: { ...state, broadcast: true }, effects: [] }
     case 'included':
-      return { state: minedBy(state, event), effects: [] }
+      return { state: enterBlock(state, event), effects: [] }
     case 'nonce_taken':
       return { state: { kind: 'done', outcome: 'nonce_taken' }, effects: [{ kind: 'erase_raw' }] }
     case 'lapsed':
@@ -165,7 +162,6 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
   }
 }
 
-/** The attempt to choose, by waiting time and current fees. */
 const onClock = (
   ladder: Ladder,
   { chosen }: Waiting,
@@ -175,14 +171,14 @@ const onClock = (
   if (chosen > top) return chosen
   // Skip rungs that the next block would not take.
   if (payable > chosen && chosen < top) return Math.min(payable, top)
-  // Wait for lower fees. Only a fee that the caller fixed may be too low for ever, so that is given up meanwhile, but not
-  // while even the cancel would have to wait.
+  // Wait for lower fees. Only a fee that the caller fixed may be too low for ever, so that is given up meanwhile, but
+  // not while even the cancel would have to wait.
   if (payable > top && !(ladder.isFixed && payable === ladder.rungs)) return chosen
   if (due === 'expiry') return ladder.rungs
   return due === 'climb' ? Math.min(chosen + 1, top) : chosen
 }
 
-const minedBy = (
+const enterBlock = (
   { chosen, givenUp }: Waiting | Mined,
   event: Extract<TransactionEvent, { kind: 'included' }>,
 ): Mined => ({
@@ -199,7 +195,7 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Tran
   switch (event.kind) {
     case 'included': {
       const same = event.blockHash === state.blockHash && event.attempt === state.attempt
-      return same ? stays : { state: minedBy(state, event), effects: [] }
+      return same ? stays : { state: enterBlock(state, event), effects: [] }
     }
     case 'excluded':
       return {
@@ -237,7 +233,6 @@ const finalized = (ladder: Ladder, state: Mined): Transition => {
   return { state: { kind: 'done', outcome: state.result }, effects }
 }
 
-/** The status that callers see. */
 export const statusOf = (state: TransactionState): TransactionStatus => {
   switch (state.kind) {
     case 'waiting':
@@ -266,9 +261,8 @@ type LadderSent = {
 }
 
 /**
- * The attempts that must stay when a transaction is signed again. A rung above the chosen one was never sent and may be
- * replaced. Once the transaction was given up, any attempt may have been sent, so all stay.
- * @returns firstRung the number of rungs that stay, which is the index of the first new one.
+ * A rung above the chosen one was never sent and may be replaced. Once the transaction was given up, any attempt may
+ * have been sent, so all stay. @returns firstRung the index of the first new rung.
  */
 export const attemptsToKeep = (sent: LadderSent): { readonly firstRung: number; readonly isCancelKept: boolean } => {
   const { chosen, rungs, givenUp, isCancelOffered } = sent

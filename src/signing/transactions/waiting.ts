@@ -14,29 +14,25 @@ import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'
 import type { HasTracer } from '../../platform/tracing/tracer.ts'
+import { invalidInput } from '../schema.ts'
 import { addBroadcastJob, recordObservation } from './record-observation.ts'
 
 export const noSuchTransaction = (): AppError =>
   new AppError('transaction_not_found', 'There is no transaction with this id.')
 
 /** @throws transaction_not_waiting if it is in a block. */
+const notWaiting = (sentence: string): AppError => new AppError('transaction_not_waiting', sentence)
+
 const requireWaiting = ({ status, errorCode, final, minedBlockNumber, minedBlockHash }: TransactionRow): void => {
   if (final) {
     const how = errorCode === null ? status : `${status} (${errorCode})`
-    throw new AppError(
-      'transaction_not_waiting',
-      `The transaction is final: ${how}. Nothing can be done about it any more.`,
-    )
+    throw notWaiting(`The transaction is final: ${how}. Nothing can be done about it any more.`)
   }
   if (minedBlockHash !== null) {
-    throw new AppError(
-      'transaction_not_waiting',
-      `The transaction is mined in block ${minedBlockNumber}: there is nothing to send.`,
-    )
+    throw notWaiting(`The transaction is mined in block ${minedBlockNumber}: there is nothing to send.`)
   }
 }
 
-/** Locks a transaction of any project that is in no block. */
 export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => {
   const found = await lockTransaction(tx, id)
   if (found === null) throw noSuchTransaction()
@@ -52,7 +48,7 @@ type Act = {
   readonly remember?: Remember<ActedOn> | undefined
 }
 
-type ActedOn = {
+export type ActedOn = {
   readonly transactionId: string
   readonly network: Network
   readonly status: TransactionStatus
@@ -75,8 +71,7 @@ const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<Locked> => {
 }
 
 /**
- * Gives up a transaction at once, at any fees: chooses its cancel, and nothing else of it is sent from then on. A rung that a
- * node already has may still be mined, and then counts. The cancel was signed with the transaction, so it needs no credential.
+ * Chooses the cancel; nothing else is sent from then on. A rung that a node has may still be mined, and then counts.
  * @returns `isNew`: false if it was given up before.
  * @throws transaction_not_found, transaction_not_waiting, invalid_input for a mortal extrinsic.
  */
@@ -89,27 +84,19 @@ export const cancelTransaction = (
     const { id, projectId, network, rungs, chosen, validUntilBlock } = transaction
     const isNew = chosen !== rungs
     if (isNew && hashes[rungs] === undefined) {
-      throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${validUntilBlock}.`)
+      throw invalidInput(`It is mortal: it ends by itself after block ${validUntilBlock}.`)
     }
     if (isNew) {
       await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'cancel_requested' } })
+      const { actor } = input
       const details = { network, transaction: id, hash: hashes[rungs] ?? '' }
-      await ctx.audit.record(tx, {
-        projectId,
-        actor: input.actor,
-        action: 'transaction_cancelled',
-        subject: id,
-        details,
-      })
+      await ctx.audit.record(tx, { projectId, actor, action: 'transaction_cancelled', subject: id, details })
     }
     await input.remember?.(tx, actedOn(transaction))
     return { ...actedOn(transaction), isNew }
   })
 
-/**
- * Adds a job that sends the chosen attempt now. Sending is idempotent.
- * @throws transaction_not_found, transaction_not_waiting.
- */
+/** Adds a job that sends the chosen attempt now. @throws transaction_not_found, transaction_not_waiting */
 export const retryTransaction = (ctx: HasDb & HasAudit, input: Act): Promise<ActedOn> =>
   ctx.db.transaction(async (tx) => {
     const { transaction } = await lockWithin(tx, input)

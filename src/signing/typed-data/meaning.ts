@@ -44,7 +44,6 @@ export type Move = {
   readonly to: string
 }
 
-/** What an order of Seaport gives and asks for. */
 export type Order = {
   readonly account: string
   readonly moves: readonly Move[]
@@ -76,25 +75,6 @@ const UNLIMITED = { uint256: 1n << 255n, uint160: 1n << 159n } as const
 type Chain = Pick<NodelessChain, 'parseShown'>
 type Values = Readonly<Record<string, unknown>>
 
-const KIND_OF: Readonly<Record<KnownType, Kind>> = {
-  permit: 'permit',
-  dai_permit: 'permit',
-  permit2_single: 'permit2_allowance',
-  permit2_batch: 'permit2_allowance',
-  permit2_transfer: 'permit2_transfer',
-  permit2_transfers: 'permit2_transfer',
-  permit2_witness_transfer: 'permit2_transfer',
-  permit2_witness_transfers: 'permit2_transfer',
-  transfer_with_authorization: 'transfer_authorization',
-  receive_with_authorization: 'transfer_authorization',
-  cancel_authorization: 'authorization_cancelled',
-  safe_transaction: 'safe_transaction',
-  safe_message: 'safe_message',
-  seaport_order: 'seaport_order',
-  seaport_bulk_order: 'seaport_bulk_order',
-}
-
-/** An item of a Seaport order. */
 const itemMove = (chain: Chain, item: Values, between: Pick<Move, 'effect' | 'from' | 'to'>): Move => {
   const itemType = integerAt(item, 'itemType')
   const [start, end] = [integerAt(item, 'startAmount'), integerAt(item, 'endAmount')]
@@ -110,7 +90,7 @@ const itemMove = (chain: Chain, item: Values, between: Pick<Move, 'effect' | 'fr
   }
 }
 
-const orderOf = (chain: Chain, order: Values): Order => {
+const readOrder = (chain: Chain, order: Values): Order => {
   const account = chain.parseShown(addressAt(order, 'offerer'), 'typed_data')
   const sent = structsAt(order, 'offer').map((item) =>
     itemMove(chain, item, { effect: 'sends', from: account, to: '' }),
@@ -122,7 +102,7 @@ const orderOf = (chain: Chain, order: Values): Order => {
   return { account, moves: [...sent, ...received], endsAt: integerAt(order, 'endTime') }
 }
 
-const operationIn = (chain: Chain, message: Values): Meaning['operation'] => ({
+const readOperation = (chain: Chain, message: Values): Meaning['operation'] => ({
   to: `0x${chain.parseShown(addressAt(message, 'to'), 'typed_data').slice(2)}`,
   value: integerAt(message, 'value'),
   data: `0x${String(message.data).slice(2)}`,
@@ -130,25 +110,28 @@ const operationIn = (chain: Chain, message: Values): Meaning['operation'] => ({
   hasRefund: integerAt(message, 'gasPrice') > 0n,
 })
 
-/** The member with whose assets it moves, who may use it, and until when. */
-const MEMBERS: Readonly<
-  Record<KnownType, { readonly account?: string; readonly spender?: string; readonly end?: string }>
+/** The kind of each type, and the members that say whose assets it moves, who may use it, and until when. */
+const KNOWN: Readonly<
+  Record<
+    KnownType,
+    { readonly kind: Kind; readonly account?: string; readonly spender?: string; readonly end?: string }
+  >
 > = {
-  permit: { account: 'owner', spender: 'spender', end: 'deadline' },
-  dai_permit: { account: 'holder', spender: 'spender', end: 'expiry' },
-  permit2_single: { spender: 'spender', end: 'sigDeadline' },
-  permit2_batch: { spender: 'spender', end: 'sigDeadline' },
-  permit2_transfer: { spender: 'spender', end: 'deadline' },
-  permit2_transfers: { spender: 'spender', end: 'deadline' },
-  permit2_witness_transfer: { spender: 'spender', end: 'deadline' },
-  permit2_witness_transfers: { spender: 'spender', end: 'deadline' },
-  transfer_with_authorization: { account: 'from', end: 'validBefore' },
-  receive_with_authorization: { account: 'from', spender: 'to', end: 'validBefore' },
-  cancel_authorization: { account: 'authorizer' },
-  safe_transaction: {},
-  safe_message: {},
-  seaport_order: {},
-  seaport_bulk_order: {},
+  permit: { kind: 'permit', account: 'owner', spender: 'spender', end: 'deadline' },
+  dai_permit: { kind: 'permit', account: 'holder', spender: 'spender', end: 'expiry' },
+  permit2_single: { kind: 'permit2_allowance', spender: 'spender', end: 'sigDeadline' },
+  permit2_batch: { kind: 'permit2_allowance', spender: 'spender', end: 'sigDeadline' },
+  permit2_transfer: { kind: 'permit2_transfer', spender: 'spender', end: 'deadline' },
+  permit2_transfers: { kind: 'permit2_transfer', spender: 'spender', end: 'deadline' },
+  permit2_witness_transfer: { kind: 'permit2_transfer', spender: 'spender', end: 'deadline' },
+  permit2_witness_transfers: { kind: 'permit2_transfer', spender: 'spender', end: 'deadline' },
+  transfer_with_authorization: { kind: 'transfer_authorization', account: 'from', end: 'validBefore' },
+  receive_with_authorization: { kind: 'transfer_authorization', account: 'from', spender: 'to', end: 'validBefore' },
+  cancel_authorization: { kind: 'authorization_cancelled', account: 'authorizer' },
+  safe_transaction: { kind: 'safe_transaction' },
+  safe_message: { kind: 'safe_message' },
+  seaport_order: { kind: 'seaport_order' },
+  seaport_bulk_order: { kind: 'seaport_bulk_order' },
 }
 
 const tokenMoves = (
@@ -157,7 +140,7 @@ const tokenMoves = (
 ): readonly Move[] => {
   const { message } = typedData
   const isTransfer = type === 'transfer_with_authorization' || type === 'receive_with_authorization'
-  const to = isTransfer ? 'to' : MEMBERS[type].spender
+  const to = isTransfer ? 'to' : KNOWN[type].spender
   const bits = type === 'permit2_single' || type === 'permit2_batch' ? UNLIMITED.uint160 : UNLIMITED.uint256
   return grantsOf(type, typedData).map(({ token, amount }) => ({
     effect: isTransfer ? 'sends' : 'may_take',
@@ -174,33 +157,31 @@ const tokenMoves = (
 const latestOf = (ends: readonly bigint[]): bigint | null =>
   ends.length === 0 ? null : ends.reduce((one, other) => (one > other ? one : other))
 
-/** The latest end of the allowances. */
 const allowanceEnd = (message: Values): bigint | null =>
   latestOf(structsAt(message, 'details').map((details) => integerAt(details, 'expiration')))
 
 /** Until when it can be used: of several orders the latest end. */
-const endOf = (type: KnownType, message: Values, orders: readonly Order[]): bigint | null => {
-  const { end } = MEMBERS[type]
+const readEnd = (type: KnownType, message: Values, orders: readonly Order[]): bigint | null => {
+  const { end } = KNOWN[type]
   const endsAt = end === undefined ? latestOf(orders.map((order) => order.endsAt)) : integerAt(message, end)
   // DAI: 0 means that it never ends.
   return type === 'dai_permit' && endsAt === 0n ? null : endsAt
 }
 
 /** @param input.typedData checked before. @param input.signer canonical */
-export const meaningOf = (
+export const readMeaning = (
   chain: Chain,
   { typedData, signer }: { readonly typedData: TypedData; readonly signer: string },
 ): Meaning => {
   const { domain, message } = typedData
   const shown = (text: string) => chain.parseShown(text, 'typed_data')
-  const found = knownTypeOf(typedData)
   const contract = domain.verifyingContract === undefined ? null : shown(domain.verifyingContract)
-  // Without a contract nobody accepts it, whatever its types are.
-  const type = contract === null ? null : found
+  // Without a contract nothing accepts it, whatever its types are.
+  const type = contract === null ? null : knownTypeOf(typedData)
   const nothing = { account: null, spender: null, moves: [], orders: [], endsAt: null, allowanceEndsAt: null }
   if (type === null) return { type, contract, ...nothing, kind: 'unknown', operation: null }
-  const { account: accountAt, spender } = MEMBERS[type]
-  const orders = ordersIn(type, message).map((order) => orderOf(chain, order))
+  const { kind, account: accountAt, spender } = KNOWN[type]
+  const orders = ordersIn(type, message).map((order) => readOrder(chain, order))
   // A tree can have orders of several accounts: another one than the signer is worth a warning.
   const ofOrders = orders.map(({ account }) => account)
   const account =
@@ -209,17 +190,17 @@ export const meaningOf = (
       : shown(addressAt(message, accountAt))
   const from = account ?? signer
   return {
-    kind: KIND_OF[type],
+    kind,
     type,
     contract,
     account,
     spender: spender === undefined ? null : shown(addressAt(message, spender)),
-    moves: KIND_OF[type].startsWith('seaport')
+    moves: kind.startsWith('seaport')
       ? orders.flatMap(({ moves }) => moves)
       : tokenMoves(chain, { type, typedData, from }),
     orders,
-    endsAt: endOf(type, message, orders),
+    endsAt: readEnd(type, message, orders),
     allowanceEndsAt: allowanceEnd(message),
-    operation: type === 'safe_transaction' ? operationIn(chain, message) : null,
+    operation: type === 'safe_transaction' ? readOperation(chain, message) : null,
   }
 }

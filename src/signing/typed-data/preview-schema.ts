@@ -1,19 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, closed, NetworkField, OneOf } from '../../platform/http/schema.ts'
+import { AddressField, ClosedObject, NetworkField, OneOf } from '../../platform/http/schema.ts'
 import { PolicyPreview } from '../policies/schema.ts'
-import { AssetChange, PreviewResult } from '../transactions/preview-schema.ts'
+import { AssetChange, EXAMPLE_TOKEN, PreviewResult } from '../transactions/preview-schema.ts'
 import { EFFECTS, KINDS } from './meaning.ts'
 import { Domain, EXAMPLE_TYPED_DATA, TypedDataField } from './schema.ts'
 
-export const PreviewTypedDataBody = Type.Object(
+export const PreviewTypedDataBody = ClosedObject(
+  'PreviewTypedData',
   {
     network: Type.Optional(NetworkField),
     signer_wallet_address: AddressField('The signer; any address.'),
     typed_data: TypedDataField,
   },
   {
-    ...closed,
-    title: 'PreviewTypedData',
     examples: [
       {
         network: 'Ethereum',
@@ -26,31 +25,29 @@ export const PreviewTypedDataBody = Type.Object(
 
 const { raw_amount, from, to, token, nft } = AssetChange.properties
 
-const Change = Type.Object(
-  {
-    effect: OneOf([...EFFECTS, 'calls', 'states'], {
-      description:
-        '`may_take`: `to` may take up to the amount later. `sends`, `receives`: when the signature is used. These have the fields of an asset change. `calls`: a call of a Safe. `states`: a value of typed data that is not known.',
-      examples: ['may_take'],
-    }),
-    amount: Type.Optional(
-      Type.String({ description: 'For people: in whole coins; `unlimited` if it has no limit.', examples: ['2.5'] }),
-    ),
-    raw_amount: Type.Optional(raw_amount),
-    from: Type.Optional(from),
-    to: Type.Optional(to),
-    token: Type.Optional(token),
-    nft: Type.Optional(nft),
-    call: Type.Optional(PreviewResult),
-    path: Type.Optional(Type.String({ description: 'The place of a value in the message.', examples: ['from.name'] })),
-    type: Type.Optional(Type.String({ description: 'The type of a value.', examples: ['string'] })),
-    value: Type.Optional(Type.String({ description: 'A value as in the request.', examples: ['Cow'] })),
-  },
-  { ...closed, title: 'TypedDataChange' },
-)
+const Change = ClosedObject('TypedDataChange', {
+  effect: OneOf([...EFFECTS, 'calls', 'states'], {
+    description:
+      '`may_take`: `to` may take up to the amount later. `sends`, `receives`: when the signature is used. These have the fields of an asset change. `calls`: a call of a Safe. `states`: a value of typed data that is not known.',
+    examples: ['may_take'],
+  }),
+  amount: Type.Optional(
+    Type.String({ description: 'For people: in whole coins; `unlimited` if it has no limit.', examples: ['2.5'] }),
+  ),
+  raw_amount: Type.Optional(raw_amount),
+  from: Type.Optional(from),
+  to: Type.Optional(to),
+  token: Type.Optional(token),
+  nft: Type.Optional(nft),
+  call: Type.Optional(PreviewResult),
+  path: Type.Optional(Type.String({ description: 'The place of a value in the message.', examples: ['from.name'] })),
+  type: Type.Optional(Type.String({ description: 'The type of a value.', examples: ['string'] })),
+  value: Type.Optional(Type.String({ description: 'A value as in the request.', examples: ['Cow'] })),
+})
 export type Change = Static<typeof Change>
 
-export const TypedDataPreview = Type.Object(
+export const TypedDataPreview = ClosedObject(
+  'TypedDataPreview',
   {
     kind: OneOf(KINDS, {
       description:
@@ -67,8 +64,6 @@ export const TypedDataPreview = Type.Object(
     policy: Type.Optional(PolicyPreview),
   },
   {
-    ...closed,
-    title: 'TypedDataPreview',
     examples: [
       {
         kind: 'permit',
@@ -83,16 +78,7 @@ export const TypedDataPreview = Type.Object(
             raw_amount: '2500000',
             from: EXAMPLE_TYPED_DATA.message.owner,
             to: EXAMPLE_TYPED_DATA.message.spender,
-            token: {
-              uuid: '0f1e2d3c-4b5a-5697-8877-665544332211',
-              network: 'Ethereum',
-              contract_address: EXAMPLE_TYPED_DATA.domain.verifyingContract,
-              name: 'USD Coin',
-              symbol: 'USDC',
-              decimals: 6,
-              display_decimals: 2,
-              logo_url: '',
-            },
+            token: EXAMPLE_TOKEN,
             nft: null,
           },
         ],

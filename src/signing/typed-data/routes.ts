@@ -4,6 +4,7 @@ import type { Authentication } from '../../identity/auth/plugin.ts'
 import { ADDRESS, CREDENTIAL, NAMED_WALLET, NODE, POLICY } from '../../platform/http/codes.ts'
 import { describedAs, WaitingApproval } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../ctx.ts'
+import { readSigner } from '../wallets/signer.ts'
 import { previewTypedData } from './preview.ts'
 import { PreviewTypedDataBody, TypedDataPreview } from './preview-schema.ts'
 import { SignedTypedData, SignTypedDataBody } from './schema.ts'
@@ -19,8 +20,7 @@ export const typedDataRoutes = (ctx: SigningCtx, authentication: Authentication)
       ({ body, caller }) =>
         previewTypedData(ctx, {
           ...reachOf(caller),
-          network: body.network,
-          signerAddress: body.signer_wallet_address,
+          ...readSigner(body),
           typedData: body.typed_data,
         }),
       {
@@ -38,8 +38,7 @@ export const typedDataRoutes = (ctx: SigningCtx, authentication: Authentication)
       async ({ body, caller }) => ({
         signature: await signTypedData(ctx, {
           ...signatoryOf(caller, body),
-          network: body.network,
-          signerAddress: body.signer_wallet_address,
+          ...readSigner(body),
           typedData: body.typed_data,
         }),
       }),

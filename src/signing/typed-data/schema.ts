@@ -1,14 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import {
-  AddressField,
-  ClosedObject,
-  closed,
-  NetworkField,
-  SigningFields,
-  takesCredentials,
-} from '../../platform/http/schema.ts'
+import { ClosedObject, closed, SigningFields, takesCredentials } from '../../platform/http/schema.ts'
 
-const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+import { EXAMPLE_SIGNER, SignerFields, signedExample } from '../schema.ts'
+
 const TOKEN = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
 
 /** An ERC-2612 Permit. */
@@ -25,7 +19,7 @@ export const EXAMPLE_TYPED_DATA = {
   },
   primaryType: 'Permit',
   message: {
-    owner: SIGNER,
+    owner: EXAMPLE_SIGNER,
     spender: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
     value: '2500000',
     nonce: 0,
@@ -35,7 +29,8 @@ export const EXAMPLE_TYPED_DATA = {
 
 const Hex = (description: string) => Type.String({ description, examples: [TOKEN] })
 
-export const Domain = Type.Object(
+export const Domain = ClosedObject(
+  'TypedDataDomain',
   {
     name: Type.Optional(Type.String({ description: 'The name of the app or the token.', examples: ['USD Coin'] })),
     version: Type.Optional(Type.String({ description: 'Its version.', examples: ['2'] })),
@@ -51,12 +46,7 @@ export const Domain = Type.Object(
       Type.String({ description: '32 bytes in 0x hex; rarely used.', examples: [`0x${'00'.repeat(32)}`] }),
     ),
   },
-  {
-    ...closed,
-    title: 'TypedDataDomain',
-    description: 'All members are optional.',
-    examples: [EXAMPLE_TYPED_DATA.domain],
-  },
+  { description: 'All members are optional.', examples: [EXAMPLE_TYPED_DATA.domain] },
 )
 
 const Member = Type.Object(
@@ -67,7 +57,8 @@ const Member = Type.Object(
   { ...closed, title: 'TypedDataMember' },
 )
 
-export const TypedDataField = Type.Object(
+export const TypedDataField = ClosedObject(
+  'TypedData',
   {
     domain: Domain,
     types: Type.Record(Type.String(), Type.Array(Member), {
@@ -82,34 +73,20 @@ export const TypedDataField = Type.Object(
       examples: [EXAMPLE_TYPED_DATA.message],
     }),
   },
-  {
-    ...closed,
-    title: 'TypedData',
-    description: 'As `eth_signTypedData_v4` takes it (EIP-712).',
-    examples: [EXAMPLE_TYPED_DATA],
-  },
+  { description: 'As `eth_signTypedData_v4` takes it (EIP-712).', examples: [EXAMPLE_TYPED_DATA] },
 )
 export type TypedDataField = Static<typeof TypedDataField>
 
-export const SignTypedDataBody = Type.Object(
+export const SignTypedDataBody = ClosedObject(
+  'SignTypedData',
   {
-    network: Type.Optional(NetworkField),
-    signer_wallet_address: AddressField('A wallet of the project.'),
+    ...SignerFields,
     typed_data: TypedDataField,
     ...SigningFields,
   },
   {
-    ...closed,
-    title: 'SignTypedData',
     ...takesCredentials('one_or_both'),
-    examples: [
-      {
-        network: 'Ethereum',
-        signer_wallet_address: SIGNER,
-        typed_data: EXAMPLE_TYPED_DATA,
-        developer_secret: 'testnet-secret',
-      },
-    ],
+    examples: [signedExample({ typed_data: EXAMPLE_TYPED_DATA })],
   },
 )
 

@@ -1,28 +1,21 @@
-import type { Network } from '../../../db/words.ts'
 import type { Hex } from '../../chains/chain.ts'
-import type { Signatory } from '../../identity/auth/caller.ts'
 import { onlySignature } from '../../vault/contract/contract.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { signWithPolicies } from '../policies/typed-data.ts'
-import { readContractWallet } from '../wallets/contract-wallet.ts'
-import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
+import { readContractWallet, resolveKeySigner, type SignerInput, walletOf } from '../wallets/signer.ts'
 import { parseTypedData } from './read.ts'
 import type { TypedDataField } from './schema.ts'
 
-type SignTypedDataInput = Signatory & {
-  readonly network?: Network | undefined
-  readonly signerAddress: string
-  readonly typedData: TypedDataField
-}
+type SignTypedDataInput = SignerInput & { readonly typedData: TypedDataField }
 
 /**
- * Signs typed data (EIP-712). For an eoa wallet by its key, without asking a node. For a contract wallet by ERC-1271, wrapped as in
- * ERC-6492 until it is deployed. A shared keyring needs both credentials, as for a message, or the
- * developer's secret and a policy that names the type and the contract.
+ * For an eoa wallet by its key, without asking a node; for a contract wallet by ERC-1271, in ERC-6492 until it is
+ * deployed. A shared keyring needs both credentials, or the developer's secret and a policy that names type and
+ * contract.
  */
 export const signTypedData = async (ctx: SigningCtx, input: SignTypedDataInput): Promise<Hex> => {
   const { credentials, actor, approvalId } = input
-  const signer = await resolveKeySigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
+  const signer = await resolveKeySigner(ctx, input)
   const { chain } = signer
   const { keyTypedData } = parseTypedData(chain, input.typedData)
   const { typedData } = input

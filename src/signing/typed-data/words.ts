@@ -1,5 +1,5 @@
-// Typed data in words: one sentence that says what it does, and warnings. Pure. Texts of others are cleaned and stand between quotation
-// marks.
+// Typed data in words: one sentence that says what it does, and warnings. Pure. Foreign texts are cleaned and stand
+// between quotation marks.
 
 import type { AddressFacts, Intent, NodelessChain } from '../../chains/chain.ts'
 import { cleanText } from '../../chains/text.ts'
@@ -10,7 +10,6 @@ export type Known = {
   readonly chain: Pick<NodelessChain, 'network' | 'coin'>
   /** By canonical address. */
   readonly facts: ReadonlyMap<string, AddressFacts>
-  /** The addresses that a list of the operator or the network has. */
   readonly listed: ReadonlySet<string>
   readonly signer: string
   readonly now: Date
@@ -39,7 +38,7 @@ const FAR_SECONDS = 10n * 366n * 86_400n
 const YEAR_10000_SECONDS = 253_402_300_800n
 const NAMED_LIKE_ONE = /permit|approv|allowance|authori[sz]|delegat|order|transfer|withdraw/i
 
-/** A text of others has no such quotation marks, so that it ends where it seems to. */
+/** A foreign text has no such quotation marks, so that it ends where it seems to. */
 const quoted = (text: string): string => `“${cleanText(text, TEXT_MAX).replace(/[“”]/g, '"')}”`
 
 const contractWords = ({ facts }: Known, address: string): string => {
@@ -54,7 +53,7 @@ const tokenFacts = ({ facts }: Known, contract: string | null) => {
 }
 
 /** The amount in whole coins or tokens; in base units if the decimals are not known. */
-export const amountOf = (known: Known, { standard, contract, amount }: Move): string => {
+export const describeAmount = (known: Known, { standard, contract, amount }: Move): string => {
   if (standard === 'nft') return amount.toString()
   const { decimals = 0 } = standard === 'coin' ? known.chain.coin : (tokenFacts(known, contract) ?? {})
   return displayAmount(amount, decimals)
@@ -62,7 +61,7 @@ export const amountOf = (known: Known, { standard, contract, amount }: Move): st
 
 const moveWords = (known: Known, move: Move): string => {
   const { standard, contract, tokenId, isUnlimited } = move
-  const amount = amountOf(known, move)
+  const amount = describeAmount(known, move)
   if (standard === 'coin') return `${amount} ${known.chain.coin.symbol}`
   if (standard === 'nft') {
     const which = tokenId === null ? 'any NFT' : `the NFT ${tokenId}`
@@ -74,7 +73,7 @@ const moveWords = (known: Known, move: Move): string => {
   return isUnlimited ? `any amount of ${symbol}` : `${amount} ${symbol}`
 }
 
-const listOf = (known: Known, moves: readonly Move[]): string =>
+const describeMoves = (known: Known, moves: readonly Move[]): string =>
   moves.length === 0 ? 'nothing' : moves.map((move) => moveWords(known, move)).join(', ')
 
 const untilWords = ({ endsAt }: Pick<Meaning, 'endsAt'>): string => {
@@ -94,7 +93,7 @@ const offerWords = (known: Known, order: Order): string => {
   const { moves, account } = order
   const given = moves.filter(({ effect }) => effect === 'sends')
   const got = moves.filter(({ effect, to }) => effect === 'receives' && to === account)
-  return `${listOf(known, given)} for ${listOf(known, got)}${untilWords(order)}`
+  return `${describeMoves(known, given)} for ${describeMoves(known, got)}${untilWords(order)}`
 }
 
 const ordersWords = (known: Known, { meaning: { orders } }: Read): string => {
@@ -112,22 +111,20 @@ const takingWords = (known: Known, { meaning }: Read): string => {
   return `Let ${contractWords(known, spender ?? '')} take ${taken || 'nothing'} from this wallet`
 }
 
-/** What the typed data does, in one sentence. */
-export const summaryOf = (known: Known, read: Read): string => {
+export const summarize = (known: Known, read: Read): string => {
   const { meaning, primaryType } = read
   const contract = meaning.contract === null ? '' : contractWords(known, meaning.contract)
   const [move] = meaning.moves
   switch (meaning.kind) {
     case 'permit':
-      if (move?.amount === 0n)
-        return `Let ${meaning.spender} take no more ${moveWords(known, move).slice(2)} from this wallet.`
-      return `${takingWords(known, read)}; it can be submitted${untilWords(meaning) || ' at any time'}.`
     case 'permit2_allowance':
+      if (meaning.kind === 'permit' && move?.amount === 0n)
+        return `Let ${meaning.spender} take no more ${moveWords(known, move).slice(2)} from this wallet.`
       return `${takingWords(known, read)}; it can be submitted${untilWords(meaning) || ' at any time'}.`
     case 'permit2_transfer':
       return `${takingWords(known, read)}, once${untilWords(meaning)}.`
     case 'transfer_authorization':
-      return `Send ${listOf(known, meaning.moves)} to ${move?.to ?? ''}; ${meaning.spender === null ? 'anybody' : 'the recipient'} can submit it${untilWords(meaning)}.`
+      return `Send ${describeMoves(known, meaning.moves)} to ${move?.to ?? ''}; ${meaning.spender === null ? 'anybody' : 'the recipient'} can submit it${untilWords(meaning)}.`
     case 'authorization_cancelled':
       return `Cancel an authorization of a transfer of the token ${contract}.`
     case 'safe_transaction':
@@ -210,8 +207,7 @@ const nothingWarnings = ({ orders }: Meaning): readonly string[] => {
   ]
 }
 
-/** What is dangerous or odd about it; empty if nothing is. */
-export const warningsOf = (known: Known, read: Read): readonly string[] => {
+export const listWarnings = (known: Known, read: Read): readonly string[] => {
   const { meaning, primaryType, hasChainId } = read
   const { kind, account } = meaning
   return [

@@ -1,13 +1,13 @@
-// Pages of a project's wallets, by number, oldest first. To find the last of ten thousand pages, PostgreSQL passes an index
-// entry for each wallet before it. Wallets are never deleted, so a wallet keeps its place in the list: each process remembers
-// every thousandth, and counts from there.
+// Pages of a project's wallets, by number, oldest first. To find the last of ten thousand pages, PostgreSQL passes an
+// index entry for each wallet before it. Wallets are never deleted, so a wallet keeps its place in the list: each
+// process remembers every thousandth, and counts from there.
 
 import { LRUCache } from 'lru-cache'
 import type { HasDb } from '../../../db/client.ts'
 import { type Reach, type WalletRow, walletMarks } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import type { HasChains } from '../../chains/chains.ts'
-import type { HasWallets } from './ours.ts'
+import type { HasWallets } from './get.ts'
 
 type ListInput = Reach & { readonly network: Network; readonly limit: number; readonly offset: number }
 
@@ -15,7 +15,6 @@ const WALLETS_A_MARK = 1_000
 const LISTS_MAX = 1_000
 const REMEMBERED_MS = 3_600_000
 
-/** The list of the wallets on a network that the caller can see, with a memory of its own. */
 export const createWalletList = (ctx: HasDb & HasChains & HasWallets) => {
   /** By project and network: the id of the wallet before each place that is a multiple of a thousand. */
   const remembered = new LRUCache<string, readonly string[]>({ max: LISTS_MAX, ttl: REMEMBERED_MS })

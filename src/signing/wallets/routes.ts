@@ -1,35 +1,131 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import type { WalletRow } from '../../../db/queries/wallets.ts'
+import type { Network } from '../../../db/words.ts'
 import { type Caller, principalOf, reachOf, requireUser, signatoryOf } from '../../identity/auth/caller.ts'
 import type { Authentication } from '../../identity/auth/plugin.ts'
 import { submitRoute } from '../../identity/idempotency/once.ts'
-import { AppError } from '../../platform/errors.ts'
 import { ADDRESS, CREDENTIAL, NETWORK, USER } from '../../platform/http/codes.ts'
 import { subnetOf } from '../../platform/http/peer.ts'
 import { describedAs, pagingOf, Success, successOf } from '../../platform/http/schema.ts'
 import type { SigningCtx } from '../ctx.ts'
+import { invalidInput } from '../schema.ts'
 import { createWallet, importWallet } from './create.ts'
 import { getWallet } from './get.ts'
 import { createWalletList } from './list.ts'
+import * as schema from './schema.ts'
 import {
-  ChangeUserPinBody,
-  CreateWalletBody,
-  ExportedWallet,
-  ExportWalletBody,
-  GetByAddressQuery,
-  GetByIdQuery,
-  GetByNetworkQuery,
-  GetByOwnerIdQuery,
-  ImportWalletBody,
-  ListWalletsQuery,
-  PutUnderPoliciesBody,
-  Wallet,
-} from './schema.ts'
-import { changeUserPin, exportWallet, putUnderPolicies } from './secrets.ts'
+  addPasskeySecret,
+  changeUserPin,
+  exportWallet,
+  listUserSecrets,
+  makeRecoveryCode,
+  putUnderPolicies,
+  removeUserSecret,
+} from './secrets.ts'
 
-type Row = Awaited<ReturnType<typeof createWallet>>
+const CODES = [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found'] as const
 
-const shown = (row: Row): Wallet => ({
+type Body = Parameters<typeof signatoryOf>[1] & { readonly network: Network; readonly address: string }
+
+const ofWallet = (caller: Caller, body: Body) => ({
+  ...signatoryOf(caller, body),
+  network: body.network,
+  address: body.address,
+})
+
+/** What opens an owner's user-controlled wallets beside the PIN. */
+export const secretRoutes = (ctx: SigningCtx, authentication: Authentication) =>
+  new Elysia({ prefix: '/wallets', normalize: false })
+    .use(authentication)
+    .post(
+      '/recovery-code',
+      async ({ body, caller }) => ({
+        recovery_code: await makeRecoveryCode(ctx, ofWallet(caller, body)),
+      }),
+      {
+        body: schema.RecoveryCodeBody,
+        response: { 200: schema.RecoveryCode },
+        ...detail(
+          'Make a recovery code',
+          "It opens all of the owner's user-controlled wallets, as the PIN does, in the field `user_secret`, and sets a new PIN after a lost one. It replaces an earlier code. It is shown only in this answer.",
+          CODES,
+        ),
+      },
+    )
+    .post(
+      '/recovery-code/remove',
+      ({ body, caller }) =>
+        successOf(removeUserSecret(ctx, { ...ofWallet(caller, body), kind: 'recovery_code', passkeyId: '' })),
+      {
+        body: schema.RecoveryCodeBody,
+        response: { 200: Success },
+        ...detail(
+          'Remove the recovery code',
+          'It takes the PIN or the secret of a passkey, not the code itself.',
+          CODES,
+        ),
+      },
+    )
+    .post(
+      '/passkey-secret',
+      ({ body, caller }) =>
+        successOf(
+          addPasskeySecret(ctx, {
+            ...ofWallet(caller, body),
+            passkeyId: body.passkey_id,
+            passkeySecret: body.passkey_secret,
+          }),
+        ),
+      {
+        body: schema.PasskeySecretBody,
+        response: { 200: Success },
+        ...detail(
+          'Let a passkey open the wallets',
+          "What the passkey computes then opens all of the owner's user-controlled wallets, as the PIN does, in the field `user_secret`. It replaces an earlier secret of the same passkey. An owner can have ten.",
+          CODES,
+        ),
+      },
+    )
+    .post(
+      '/passkey-secret/remove',
+      ({ body, caller }) =>
+        successOf(removeUserSecret(ctx, { ...ofWallet(caller, body), kind: 'passkey', passkeyId: body.passkey_id })),
+      {
+        body: schema.RemovePasskeySecretBody,
+        response: { 200: Success },
+        ...detail(
+          'Remove the secret of a passkey',
+          'It takes the PIN or another secret of the owner, not that of the same passkey.',
+          CODES,
+        ),
+      },
+    )
+    .get(
+      '/user-secrets',
+      async ({ query, caller }) => {
+        const secrets = await listUserSecrets(ctx, {
+          ...principalOf(caller),
+          ...query,
+        })
+        return secrets.map(({ kind, passkeyId, updatedAt }) => ({
+          kind,
+          passkey_id: kind === 'passkey' ? passkeyId : null,
+          created_at: updatedAt.toISOString(),
+        }))
+      },
+      {
+        query: schema.UserSecretsQuery,
+        response: { 200: Type.Array(schema.UserSecretItem) },
+        ...detail(
+          'List what opens the wallets',
+          "The recovery code and the passkeys that open the owner's user-controlled wallets beside the PIN.",
+          [...NETWORK, ...ADDRESS, 'not_found'],
+        ),
+      },
+    )
+
+const shown = (row: WalletRow): schema.Wallet => ({
   id: row.id,
   created_at: row.createdAt.toISOString(),
   network: row.network,
@@ -38,7 +134,7 @@ const shown = (row: Row): Wallet => ({
   address: row.address,
 })
 
-const newWalletInput = (body: CreateWalletBody, caller: Caller, { newId }: { readonly newId: string }) => ({
+const newWalletInput = (body: schema.CreateWalletBody, caller: Caller, { newId }: { readonly newId: string }) => ({
   network: body.network,
   name: body.name,
   // A new owner is named like their wallet, so that a repeated request means the same owner.
@@ -49,10 +145,10 @@ const newWalletInput = (body: CreateWalletBody, caller: Caller, { newId }: { rea
 
 const { detail, idempotent } = describedAs('Wallets')
 
-const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
+const readOwnerId = (query: { ownerID?: string; owner_id?: string }): string => {
   const ownerId = query.ownerID ?? query.owner_id
   if (ownerId === undefined || (query.owner_id !== undefined && query.owner_id !== ownerId)) {
-    throw new AppError('invalid_input', 'Field "ownerID" must be given once (also accepted as "owner_id").')
+    throw invalidInput('Field "ownerID" must be given once (also accepted as "owner_id").')
   }
   return ownerId
 }
@@ -71,8 +167,8 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
           createWallet(ctx, { ...by, ...newWalletInput(body, caller, by) }),
         ),
       {
-        body: CreateWalletBody,
-        response: { 200: Wallet },
+        body: schema.CreateWalletBody,
+        response: { 200: schema.Wallet },
         ...idempotent(
           'Create a wallet',
           'Wallets of one `owner_id` on different networks have the same seed phrase. The first user-controlled wallet sets the PIN of its owner. A PIN that is easy to guess is refused: `pin_obvious`.',
@@ -92,8 +188,8 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
           }),
         ),
       {
-        body: ImportWalletBody,
-        response: { 200: Wallet },
+        body: schema.ImportWalletBody,
+        response: { 200: schema.Wallet },
         ...idempotent('Import a wallet', 'From a private key or a phrase. A project can import an address once.', [
           ...CREDENTIAL,
           ...NETWORK,
@@ -120,7 +216,7 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
           }),
         ),
       {
-        body: ChangeUserPinBody,
+        body: schema.ChangeUserPinBody,
         response: { 200: Success },
         ...detail(
           'Change a user PIN',
@@ -132,16 +228,12 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
     .post(
       '/export',
       async ({ body, caller }) => {
-        const exported = await exportWallet(ctx, {
-          ...signatoryOf(caller, body),
-          network: body.network,
-          address: body.address,
-        })
-        return { mnemonic_phrase: exported.mnemonicPhrase, private_key: exported.privateKey }
+        const { mnemonicPhrase, privateKey } = await exportWallet(ctx, ofWallet(caller, body))
+        return { mnemonic_phrase: mnemonicPhrase, private_key: privateKey }
       },
       {
-        body: ExportWalletBody,
-        response: { 200: ExportedWallet },
+        body: schema.ExportWalletBody,
+        response: { 200: schema.ExportedWallet },
         ...detail(
           'Export a wallet',
           'The phrase or the imported key. If developer and user share control, both credentials are needed.',
@@ -149,31 +241,22 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
         ),
       },
     )
-    .post(
-      '/put-under-policies',
-      ({ body, caller }) =>
-        successOf(
-          putUnderPolicies(ctx, { ...signatoryOf(caller, body), network: body.network, address: body.address }),
-        ),
-      {
-        body: PutUnderPoliciesBody,
-        response: { 200: Success },
-        ...detail(
-          'Put a wallet under policies',
-          "From then on the developer secret opens the owner's developer-controlled wallets only by a policy, on every network, because they have the same keys: it signs no message, exports nothing, and makes no further wallet or policy for them. So make the policies first. Only an operator can take it back.",
-          [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found'],
-        ),
-      },
-    )
+    .post('/put-under-policies', ({ body, caller }) => successOf(putUnderPolicies(ctx, ofWallet(caller, body))), {
+      body: schema.PutUnderPoliciesBody,
+      response: { 200: Success },
+      ...detail(
+        'Put a wallet under policies',
+        "From then on the developer secret opens the owner's developer-controlled wallets only by a policy, on every network, because they have the same keys: it signs no message, exports nothing, and makes no further wallet or policy for them. So make the policies first. Only an operator can take it back.",
+        [...CREDENTIAL, ...NETWORK, ...ADDRESS, 'not_found'],
+      ),
+    })
     .get(
       '',
-      async ({ query, caller }) => {
-        const rows = await list({ ...reachOf(caller), network: query.network, ...pagingOf(query) })
-        return rows.map(shown)
-      },
+      async ({ query, caller }) =>
+        (await list({ ...reachOf(caller), network: query.network, ...pagingOf(query) })).map(shown),
       {
-        query: ListWalletsQuery,
-        response: { 200: Type.Array(Wallet) },
+        query: schema.ListWalletsQuery,
+        response: { 200: Type.Array(schema.Wallet) },
         ...detail('List wallets', 'The wallets of the project, or of the user, on a network, oldest first.', NETWORK),
       },
     )
@@ -181,8 +264,8 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       '/get-by-network',
       ({ query, caller }) => find(caller, { ...query, by: { ownerId: requireUser(caller).userId } }),
       {
-        query: GetByNetworkQuery,
-        response: { 200: Wallet },
+        query: schema.GetByNetworkQuery,
+        response: { 200: schema.Wallet },
         ...detail("Get the user's wallet", 'The wallet, on a network, of the user whose access token is sent.', [
           ...USER,
           ...NETWORK,
@@ -191,18 +274,18 @@ export const walletRoutes = (ctx: SigningCtx, authentication: Authentication) =>
       },
     )
     .get('/get-by-id', ({ query, caller }) => find(caller, { ...query, by: { id: query.id.toLowerCase() } }), {
-      query: GetByIdQuery,
-      response: { 200: Wallet },
+      query: schema.GetByIdQuery,
+      response: { 200: schema.Wallet },
       ...detail('Get a wallet by id', 'A wallet by network and id.', [...NETWORK, 'not_found']),
     })
     .get('/get-by-address', ({ query, caller }) => find(caller, { ...query, by: { address: query.address } }), {
-      query: GetByAddressQuery,
-      response: { 200: Wallet },
+      query: schema.GetByAddressQuery,
+      response: { 200: schema.Wallet },
       ...detail('Get a wallet by address', 'A wallet by network and address.', [...ADDRESS, ...NETWORK, 'not_found']),
     })
-    .get('/get-by-owner-id', ({ query, caller }) => find(caller, { ...query, by: { ownerId: ownerIdOf(query) } }), {
-      query: GetByOwnerIdQuery,
-      response: { 200: Wallet },
+    .get('/get-by-owner-id', ({ query, caller }) => find(caller, { ...query, by: { ownerId: readOwnerId(query) } }), {
+      query: schema.GetByOwnerIdQuery,
+      response: { 200: schema.Wallet },
       ...detail('Get a wallet by owner', 'A wallet by network and owner id.', [...NETWORK, 'not_found']),
     })
 }

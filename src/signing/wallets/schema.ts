@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { WALLET_TYPES } from '../../../db/words.ts'
+import { USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
 import {
   AddressField,
   ClosedObject,
@@ -14,18 +14,16 @@ import {
   PagingFields,
   ShortText,
   takesCredentials,
+  UserCredentialFields,
   UserPinField,
   UserSecretField,
   UuidField,
 } from '../../platform/http/schema.ts'
+import { OrNull, TimeField } from '../schema.ts'
 
 export const Wallet = ClosedObject('Wallet', {
   id: UuidField("The wallet's id."),
-  created_at: Type.String({
-    format: 'date-time',
-    description: 'ISO 8601, UTC.',
-    examples: ['2026-01-31T12:00:00.000Z'],
-  }),
+  created_at: TimeField('ISO 8601, UTC.'),
   network: NetworkField,
   name: ShortText('The name given at creation.', 'Main wallet'),
   owner_id: ShortText('Your id of the user that owns the wallet.', 'user-1'),
@@ -49,9 +47,7 @@ const NewWalletFields = {
   ...CredentialFields,
 }
 
-export const CreateWalletBody = Type.Object(NewWalletFields, {
-  ...closed,
-  title: 'CreateWallet',
+export const CreateWalletBody = ClosedObject('CreateWallet', NewWalletFields, {
   ...takesCredentials('one_or_both'),
   examples: [
     {
@@ -106,11 +102,15 @@ export const ImportWalletBody = ClosedObject(
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
+const ownerFields = {
+  network: NetworkField,
+  address: AddressField("The address of one of the owner's user-controlled wallets."),
+}
+
 export const ChangeUserPinBody = ClosedObject(
   'ChangeUserPin',
   {
-    network: NetworkField,
-    address: AddressField("The address of one of the owner's user-controlled wallets."),
+    ...ownerFields,
     old_user_pin: Type.Optional(UserPinField),
     user_secret: Type.Optional(UserSecretField),
     new_user_pin: UserPinField,
@@ -140,7 +140,7 @@ export const PutUnderPoliciesBody = ClosedObject(
   { examples: [{ network: 'Ethereum', address: ADDRESS, developer_secret: 'testnet-secret' }] },
 )
 
-const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+const nullable = (description: string) => OrNull(Type.String(), description)
 
 export const ExportedWallet = ClosedObject(
   'ExportedWallet',
@@ -169,3 +169,72 @@ export const GetByOwnerIdQuery = t.Object(
 export const GetByNetworkQuery = t.Object({ network: NetworkField }, closed)
 
 export const ListWalletsQuery = t.Object({ network: NetworkField, ...PagingFields }, closed)
+
+/** The most characters of a WebAuthn credential id, which has at most 1,023 bytes. */
+const PASSKEY_ID_MAX = 1_364
+
+const PasskeyIdField = Type.String({
+  pattern: `^[A-Za-z0-9_-]{1,${PASSKEY_ID_MAX}}$`,
+  description: "The passkey's credential id in base64url, as the browser's `id` has it.",
+  rule: `base64url of at most ${PASSKEY_ID_MAX} characters`,
+  examples: ['KEDetxZcUfinhVi6Za5nZQ'],
+})
+
+const example = { network: 'Ethereum', address: ADDRESS, user_pin: '493817' }
+
+export const RecoveryCodeBody = ClosedObject(
+  'MakeRecoveryCode',
+  { ...ownerFields, ...UserCredentialFields },
+  { ...takesCredentials('of_user'), examples: [example] },
+)
+
+export const RecoveryCode = ClosedObject('RecoveryCode', {
+  recovery_code: Type.String({
+    description: 'Show it to the user once, to be kept on paper or in a password manager. It is in no other answer.',
+    examples: [UserSecretField.examples[0] ?? ''],
+  }),
+})
+
+export const PasskeySecretBody = ClosedObject(
+  'AddPasskeySecret',
+  {
+    ...ownerFields,
+    passkey_id: PasskeyIdField,
+    passkey_secret: Type.String({
+      pattern: '^[A-Za-z0-9_-]{43}$',
+      description:
+        'The 32 bytes that the passkey computes with the WebAuthn extension `prf`, in base64url. Never anything that a person chose.',
+      rule: '32 bytes in base64url, which are 43 characters',
+      examples: ['w1JZcnJ4u9fPUdhGzBSbFRGQxM5s1sH1FSxvZJmE0bI'],
+    }),
+    ...UserCredentialFields,
+  },
+  {
+    ...takesCredentials('of_user'),
+    examples: [
+      {
+        ...example,
+        passkey_id: 'KEDetxZcUfinhVi6Za5nZQ',
+        passkey_secret: 'w1JZcnJ4u9fPUdhGzBSbFRGQxM5s1sH1FSxvZJmE0bI',
+      },
+    ],
+  },
+)
+
+export const RemovePasskeySecretBody = ClosedObject(
+  'RemovePasskeySecret',
+  { ...ownerFields, passkey_id: PasskeyIdField, ...UserCredentialFields },
+  { ...takesCredentials('of_user'), examples: [{ ...example, passkey_id: 'KEDetxZcUfinhVi6Za5nZQ' }] },
+)
+
+export const UserSecretsQuery = t.Object(ownerFields, closed)
+
+export const UserSecretItem = ClosedObject('UserSecret', {
+  kind: OneOf(USER_SECRET_KINDS, { description: 'What it is.', examples: ['passkey'] }),
+  passkey_id: Type.Union([Type.String(), Type.Null()], {
+    description: 'Of a passkey; null of a recovery code.',
+    examples: ['KEDetxZcUfinhVi6Za5nZQ'],
+  }),
+  created_at: TimeField('When it was made, or replaced the one before. ISO 8601, UTC.'),
+})
+export type UserSecretItem = Static<typeof UserSecretItem>

@@ -1,77 +1,119 @@
-import type { Network } from '../../../db/words.ts'
+// The secrets of an owner: exports, and changes of what opens the owner's user-controlled wallets, which are the PIN, a
+// recovery code and the secrets of passkeys. An owner who is a user gets a mail about each change.
+
+import type { WalletRow } from '../../../db/queries/wallets.ts'
+import type { Network, UserSecretKind } from '../../../db/words.ts'
 import type { Principal, Signatory } from '../../identity/auth/caller.ts'
 import type { IssuerToken } from '../../identity/issuers/ended-token.ts'
-import { changeSecret } from '../../identity/users/secret-changes.ts'
-import { AppError } from '../../platform/errors.ts'
+import { changeSecret, type SecretChange } from '../../identity/users/secret-changes.ts'
 import type { SigningCtx } from '../ctx.ts'
+import { invalidInput } from '../schema.ts'
 import { getWallet } from './get.ts'
 
-/** Exactly one of these is set. */
-type ExportedWallet = { readonly mnemonicPhrase: string | null; readonly privateKey: string | null }
+type OfWallet = { readonly network: Network; readonly address: string }
+
+const userWallet = async (ctx: SigningCtx, input: Principal & OfWallet) => {
+  const wallet = await getWallet(ctx, { ...input, by: { address: input.address } })
+  if (wallet.controlMode === 'user') return wallet
+  throw invalidInput('This wallet is controlled by the developer, so no secret of a user opens it.')
+}
+
+const describeChange = (
+  { projectId, ownerId }: Pick<WalletRow, 'projectId' | 'ownerId'>,
+  change: Pick<SecretChange, 'actor' | 'secret' | 'told'>,
+): SecretChange => ({ projectId, ownerId, ...change, endSessions: null })
+
+/** The code replaces an earlier one. No cache may store the answer. */
+export const makeRecoveryCode = async (ctx: SigningCtx, input: Signatory & OfWallet): Promise<string> => {
+  const { actor, credentials } = input
+  const wallet = await userWallet(ctx, input)
+  const change = describeChange(wallet, { actor, secret: 'recovery_code', told: 'recovery_code_made' })
+  const make = () => ctx.vault.newRecoveryCode({ wallet, credentials, actor })
+  return takeText((await changeSecret(ctx, change, make)).recoveryCode)
+}
+
+/** The secret replaces an earlier one of the same passkey. */
+export const addPasskeySecret = async (
+  ctx: SigningCtx,
+  input: Signatory & OfWallet & { readonly passkeyId: string; readonly passkeySecret: string },
+): Promise<void> => {
+  const { actor, credentials, passkeyId, passkeySecret } = input
+  const wallet = await userWallet(ctx, input)
+  const change = describeChange(wallet, { actor, secret: 'passkey', told: 'passkey_opens_wallets' })
+  const request = { wallet, passkeyId, passkeySecret, credentials, actor }
+  await changeSecret(ctx, change, () => ctx.vault.addPasskeySecret(request))
+}
+
+/** The vault requires another credential of the owner. */
+export const removeUserSecret = async (
+  ctx: SigningCtx,
+  input: Signatory & OfWallet & { readonly kind: UserSecretKind; readonly passkeyId: string },
+): Promise<void> => {
+  const { actor, credentials, kind, passkeyId } = input
+  const wallet = await userWallet(ctx, input)
+  const told = kind === 'passkey' ? 'passkey_opens_no_wallets' : 'recovery_code_removed'
+  const change = describeChange(wallet, { actor, secret: kind, told })
+  await changeSecret(ctx, change, () => ctx.vault.removeUserSecret({ wallet, kind, passkeyId, credentials, actor }))
+}
+
+export const listUserSecrets = async (ctx: SigningCtx, input: Principal & OfWallet) => {
+  const { projectId, ownerId } = await userWallet(ctx, input)
+  return ctx.vault.userSecrets({ projectId, ownerId })
+}
 
 /** Makes the text for the JSON answer, and zeroes the bytes. */
-const textOf = (bytes: Uint8Array | null): string | null => {
-  if (bytes === null) return null
+const takeText = (bytes: Uint8Array): string => {
   const text = new TextDecoder().decode(bytes)
   bytes.fill(0)
   return text
 }
 
-/** Exports a wallet's phrase or imported key. No cache may store the answer. */
-export const exportWallet = async (
-  ctx: SigningCtx,
-  input: Signatory & { readonly network: Network; readonly address: string },
-): Promise<ExportedWallet> => {
+/** Exactly one of the two texts is set. No cache may store the answer. */
+export const exportWallet = async (ctx: SigningCtx, input: Signatory & OfWallet) => {
   const { actor, address, credentials } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   const { mnemonicPhrase, privateKey } = await ctx.vault.exportKeyring({ wallet, credentials, actor })
-  return { mnemonicPhrase: textOf(mnemonicPhrase), privateKey: textOf(privateKey) }
+  return { mnemonicPhrase: mnemonicPhrase && takeText(mnemonicPhrase), privateKey: privateKey && takeText(privateKey) }
 }
 
-/** Puts a wallet under policies, together with all others of its owner that the developer controls with the same keys. */
-export const putUnderPolicies = async (
-  ctx: SigningCtx,
-  input: Signatory & { readonly network: Network; readonly address: string },
-): Promise<void> => {
+/** It also puts under policies the owner's other wallets that the developer controls with the same keys. */
+export const putUnderPolicies = async (ctx: SigningCtx, input: Signatory & OfWallet): Promise<void> => {
   const { actor, address, credentials } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   await ctx.vault.putUnderPolicies({ wallet, credentials, actor })
 }
 
 /**
- * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets, with the old PIN or another secret. If the
- * owner is a user, they get a mail and their other sessions end, because somebody logged in there may have seen the old PIN.
+ * For all user-controlled wallets of the owner, with the old PIN or another secret. An owner who is a user gets a mail,
+ * and their other sessions end, because an intruder there may have seen the old PIN.
  */
 export const changeUserPin = async (
   ctx: SigningCtx,
-  input: Principal & {
-    readonly network: Network
-    readonly address: string
-    readonly oldPin: string | undefined
-    /** Instead of the old PIN. */
-    readonly userSecret: string | undefined
-    readonly newPin: string
-    /** As in `Credentials`. */
-    readonly from: string
-    /** The calling user's session; null for an API key. */
-    readonly sessionId: string | null
-    /** The calling user's token, if it is of their issuer. */
-    readonly issuerToken?: IssuerToken | undefined
-  },
+  input: Principal &
+    OfWallet & {
+      readonly oldPin: string | undefined
+      readonly userSecret: string | undefined
+      readonly newPin: string
+      /** As in `Credentials`. */
+      readonly from: string
+      /** The calling user's session; null for an API key. */
+      readonly sessionId: string | null
+      readonly issuerToken?: IssuerToken | undefined
+    },
 ): Promise<void> => {
   const { actor, address, oldPin, userSecret, newPin, from } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   if (wallet.controlMode !== 'user') {
-    throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it has no PIN.')
+    throw invalidInput('This wallet is controlled by the developer, so it has no PIN.')
   }
   if ((oldPin === undefined) === (userSecret === undefined)) {
-    throw new AppError('invalid_input', 'Exactly one of "old_user_pin" and "user_secret" must be given.')
+    throw invalidInput('Exactly one of "old_user_pin" and "user_secret" must be given.')
   }
   // Compared before anything is verified, so the answer says nothing about the current PIN.
-  if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
+  if (oldPin === newPin) throw invalidInput('Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
   const { sessionId: except, issuerToken } = input
   const told = userSecret === undefined ? 'pin_changed' : 'pin_set_anew'
-  const of = { projectId, ownerId, secret: 'pin', actor, told, endSessions: { except, issuerToken } } as const
-  await changeSecret(ctx, of, () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from }))
+  const change = { projectId, ownerId, secret: 'pin', actor, told, endSessions: { except, issuerToken } } as const
+  await changeSecret(ctx, change, () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from }))
 }

@@ -9,8 +9,8 @@ import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { blake2Hash, compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
-import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { traceOf } from '../../../src/vault/rooms/keys/facts.ts'
+import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()

@@ -2,7 +2,7 @@
 // request, which this page does not keep.
 
 import type { Passkey } from '../../../identity/users/passkey-schema.ts'
-import type { UserSecretItem } from '../../../signing/wallets/secret-schema.ts'
+import type { UserSecretItem } from '../../../signing/wallets/schema.ts'
 import { type Credential, onCredential } from './credential.ts'
 import { callAsUser, currentLogin, type Page, requireFreshLogin, whileLoggedIn } from './page.ts'
 import { addPasskey, knowsPasskeys, ownPasskeySecret } from './passkeys.ts'

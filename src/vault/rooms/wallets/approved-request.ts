@@ -24,7 +24,7 @@ type Fixed = {
 
 type ApprovedIntent = Fixed & { readonly to?: string; readonly value: string; readonly input: string }
 
-/** The parts of a request (src/signing/approvals/request.ts) that the vault reads. */
+/** The parts of a request (src/signing/policies/request.ts) that the vault reads. */
 type ApprovedRequest = {
   readonly action: string
   readonly wallet_type: string

@@ -1,23 +1,24 @@
-// What is approved: everything that decides the effect of a request. Two requests are the same if this text is the same.
+// What is approved: everything that decides what a request does. Two requests are the same if this text is the same.
 //
 // The text contains:
 // - the wallet, and the action (sign, send, mint, …);
-// - each call in its order: recipient, value and data, with gas, fees, nonce, era and fee asset if the caller fixed them;
-// - for a speed-up, which transaction is signed again, with its nonce. Otherwise the same calls could be signed for another
-//   nonce, and be made twice;
-// - for a call of a Substrate runtime, the metadata with which it was read. After an upgrade the same bytes may mean another call;
+// - each call in its order: recipient, value and data, with gas, fees, nonce, era and fee asset if fixed;
+// - for a speed-up, which transaction is signed again, with its nonce. Otherwise the same calls could be signed for
+//   another nonce, and be made twice;
+// - for a call of a Substrate runtime, the metadata with which it was read. After an upgrade the same bytes may mean
+//   another call;
 // - typed data, in full as the caller sent it.
 //
-// It does not contain what the caller left open. That is chosen at the use, within the policy's limits and budgets.
+// It does not contain what the caller left open. The service chooses that at the use, within the policy's limits.
 
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../../db/words.ts'
 import type { AccessList, Intent } from '../../chains/chain.ts'
 import { canonicalJson } from '../../platform/canonical-json.ts'
-import { AppError } from '../../platform/errors.ts'
+import { invalidInput } from '../schema.ts'
 import type { TypedDataField } from '../typed-data/schema.ts'
 
-/** `sign` and `sign-typed-data` only sign, `speed-up` signs again; the others send. */
+/** `sign` and `sign-typed-data` only sign, `speed-up` signs again; the other actions send. */
 export type ApprovedAction = TransactionKind | 'sign' | 'sign-typed-data' | 'speed-up'
 export type TransactionAction = Exclude<ApprovedAction, 'sign-typed-data'>
 
@@ -39,7 +40,7 @@ type UnsignedText = {
 const present = <Value>(name: string, value: Value | null | undefined): Record<string, string> =>
   value === null || value === undefined ? {} : { [name]: String(value) }
 
-const entryOf = ({ address, storageKeys }: AccessList[number]) => ({ address, storageKeys: [...storageKeys] })
+const copyEntry = ({ address, storageKeys }: AccessList[number]) => ({ address, storageKeys: [...storageKeys] })
 
 const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): UnsignedText => ({
   ...present('to', to),
@@ -49,7 +50,7 @@ const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): Unsign
   ...present('maxFeePerGas', chosen.maxFeePerGas),
   ...present('maxPriorityFeePerGas', chosen.maxPriorityFeePerGas),
   ...present('gasPrice', chosen.gasPrice),
-  ...(chosen.accessList === undefined ? {} : { accessList: chosen.accessList.map(entryOf) }),
+  ...(chosen.accessList === undefined ? {} : { accessList: chosen.accessList.map(copyEntry) }),
   ...present('nonce', chosen.nonce),
   ...present('era', chosen.era),
   ...present('asset_id', feeAsset),
@@ -58,7 +59,6 @@ const unsignedText = ({ to, value, input, feeAsset, ...chosen }: Intent): Unsign
 /** Approvers read it, and lists contain a hundred of them. */
 const TYPED_DATA_CHARACTERS_MAX = 65_536
 
-/** The transaction that a speed-up signs again. */
 export type SpedUp = { readonly id: string; readonly nonce: number }
 
 type Requesting = Pick<WalletRow, 'network' | 'address' | 'type'>
@@ -71,11 +71,11 @@ type Requested = {
 }
 
 /** The metadata by which each call of a runtime was read. */
-const madeByOf = (intents: readonly Intent[]) =>
+const listMadeBy = (intents: readonly Intent[]) =>
   intents.some(({ madeBy }) => madeBy !== undefined) ? { made_by: intents.map(({ madeBy = null }) => madeBy) } : {}
 
 /** Canonical JSON (RFC 8785). */
-export const requestOf = ({ action, wallet, intents, spedUp }: Requested): string =>
+export const writeRequest = ({ action, wallet, intents, spedUp }: Requested): string =>
   canonicalJson({
     action,
     ...present('transaction_id', spedUp?.id),
@@ -84,11 +84,11 @@ export const requestOf = ({ action, wallet, intents, spedUp }: Requested): strin
     wallet_address: wallet.address,
     wallet_type: wallet.type,
     intents: intents.map(unsignedText),
-    ...madeByOf(intents),
+    ...listMadeBy(intents),
   })
 
 /** @throws invalid_input if it is too long for people to read. */
-export const typedDataRequestOf = (wallet: Requesting, typedData: TypedDataField): string => {
+export const writeTypedDataRequest = (wallet: Requesting, typedData: TypedDataField): string => {
   const request = canonicalJson({
     action: 'sign-typed-data',
     network: wallet.network,
@@ -99,7 +99,7 @@ export const typedDataRequestOf = (wallet: Requesting, typedData: TypedDataField
   })
   if (request.length <= TYPED_DATA_CHARACTERS_MAX) return request
   const sentence = `Field "typed_data" must have at most ${TYPED_DATA_CHARACTERS_MAX} characters, because people must approve it.`
-  throw new AppError('invalid_input', sentence)
+  throw invalidInput(sentence)
 }
 
 export type ReadRequest = {

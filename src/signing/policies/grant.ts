@@ -1,9 +1,8 @@
-// The approval that a use of a policy with approvers needs. A request without an approval id is recorded, and waits. A request
-// with one must be the same as the approved one, and enough approvers must have approved it with passkeys that they still have.
-// The vault verifies all of this again, and accepts each approval once.
+// The approval that a use of a policy with approvers needs. A request without an approval id is recorded, and waits. A
+// request with one must be the same as the approved one, and enough approvers must have approved it with passkeys that
+// they still have. The vault verifies all of this again, and accepts each approval once.
 
 import { randomUUID } from 'node:crypto'
-import type { HasDb } from '../../../db/client.ts'
 import {
   type ApprovalRow,
   type Assertion,
@@ -14,26 +13,25 @@ import {
   openApprovals,
   readApprovalEnd,
 } from '../../../db/queries/approvals.ts'
-import type { Principal } from '../../identity/auth/caller.ts'
+import type { WalletRow } from '../../../db/queries/wallets.ts'
+import type { Principal, Signatory } from '../../identity/auth/caller.ts'
 import { isOurs, passkeyMac } from '../../identity/auth/row-macs.ts'
-import type { HasSecurityEvents } from '../../identity/security-events.ts'
-import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError, NotYet, notFound } from '../../platform/errors.ts'
-import type { HasLog } from '../../platform/process/log.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { Approval, UnrevokedPolicy } from '../../vault/contract/vault.ts'
+import type { SigningCtx } from '../ctx.ts'
 import { approverIdsOf } from './approvers.ts'
 
 /** How many requests may wait for one policy, because people must read them. */
 const OPEN_MAX = 100
 
-type Asking = Pick<Principal, 'projectId' | 'actor'> & {
-  readonly walletId: string
-  readonly request: string
+/** A use by a policy. */
+type PolicyUse = Pick<Principal, 'actor'> & {
+  readonly wallet: Pick<WalletRow, 'id' | 'projectId'>
   readonly policy: UnrevokedPolicy
-  readonly required: NonNullable<UnrevokedPolicy['requireApproval']>
   /** The approval that the request names; null: none. */
   readonly approval: ApprovalRow | null
+  /** Makes the text that approvers see. */
+  readonly request: () => string
 }
 
 /** The error that ends a request with the answer 202. */
@@ -55,14 +53,14 @@ export const requireOpen = ({
 }
 
 /** Checks again just before signing, because calls to nodes took time. */
-export const requireStillOpen = async ({ db }: HasDb, { id }: Approval): Promise<void> => {
+export const requireStillOpen = async ({ db }: SigningCtx, { id }: Approval): Promise<void> => {
   const end = await readApprovalEnd(db, id)
   if (end === null) throw notFound('approval')
   requireOpen(end)
 }
 
 /** Marks the approval as used, for lists only. A failure is logged and does not fail the request. */
-export const noteUse = async ({ db, log }: HasDb & HasLog, { id }: Approval): Promise<void> => {
+export const noteUse = async ({ db, log }: SigningCtx, { id }: Approval): Promise<void> => {
   try {
     await noteApprovalUse(db, id)
   } catch (error) {
@@ -70,19 +68,24 @@ export const noteUse = async ({ db, log }: HasDb & HasLog, { id }: Approval): Pr
   }
 }
 
-/** Finds the approval that a request names, or null if it names none. It must be of the same wallet. */
+/** The approval that a request names, or null if it names none. It must be of the same wallet. */
 export const namedApproval = async (
-  ctx: HasDb,
-  of: { readonly projectId: string; readonly walletId: string; readonly id: string | undefined },
+  ctx: SigningCtx,
+  { wallet, approvalId }: Pick<PolicyUse, 'wallet'> & Pick<Signatory, 'approvalId'>,
 ): Promise<ApprovalRow | null> => {
-  if (of.id === undefined) return null
-  const found = await findApproval(ctx.db, { projectId: of.projectId, id: of.id.toLowerCase() })
-  if (found === null || found.walletId !== of.walletId) throw notFound('approval')
+  if (approvalId === undefined) return null
+  const found = await findApproval(ctx.db, { projectId: wallet.projectId, id: approvalId.toLowerCase() })
+  if (found === null || found.walletId !== wallet.id) throw notFound('approval')
   return found
 }
 
-const ask = async (ctx: HasDb & HasAudit, asking: Asking): Promise<ApprovalRow> => {
-  const { projectId, walletId, actor, request, policy, required } = asking
+type Asking = Omit<PolicyUse, 'request'> & {
+  readonly request: string
+  readonly required: NonNullable<UnrevokedPolicy['requireApproval']>
+}
+
+const ask = async (ctx: SigningCtx, { wallet, actor, request, policy, required }: Asking): Promise<ApprovalRow> => {
+  const { projectId, id: walletId } = wallet
   return ctx.db.transaction(async (tx) => {
     const { same, open } = await openApprovals(tx, { policyId: policy.id, askedBy: actor, request })
     if (same !== null) return same
@@ -104,30 +107,27 @@ const ask = async (ctx: HasDb & HasAudit, asking: Asking): Promise<ApprovalRow> 
   })
 }
 
-type Granting = HasDb & HasAudit & HasIdentity & HasSecurityEvents
-
-const assertionOf = ({ passkey, clientDataJson, authenticatorData, signature }: Assertion) => ({
+const shownAssertion = ({ passkey, clientDataJson, authenticatorData, signature }: Assertion) => ({
   credentialId: Buffer.from(passkey.credentialId).toString('base64url'),
   clientDataJson,
   authenticatorData,
   signature,
 })
 
-/**
- * The approval of a use, as the vault's method takes it.
- * @throws NotYet while it waits, approval_mismatch if another request was approved, approval_ended
- */
-export const grantedApproval = async (ctx: Granting, asking: Asking): Promise<Approval> => {
-  const { projectId, approval, request, required } = asking
-  if (approval === null) throw waiting(await ask(ctx, asking))
+/** undefined if the policy needs none. @throws NotYet while it waits, approval_mismatch, approval_ended */
+export const grantedApproval = async (ctx: SigningCtx, use: PolicyUse): Promise<Approval | undefined> => {
+  const { wallet, policy, approval } = use
+  const { requireApproval: required } = policy
+  if (required === null) return undefined
+  const request = use.request()
+  if (approval === null) throw waiting(await ask(ctx, { ...use, request, required }))
   if (approval.request !== request) {
     throw new AppError('approval_mismatch', 'This is not the request that was approved: send the same one.')
   }
   requireOpen(approval)
   const { id, expiresAt } = approval
-  const assertions = (await approvingAssertions(ctx.db, { projectId, id })).filter(({ passkey }) =>
-    isOurs(ctx, passkeyMac(ctx.identity), passkey),
-  )
+  const found = await approvingAssertions(ctx.db, { projectId: wallet.projectId, id })
+  const assertions = found.filter(({ passkey }) => isOurs(ctx, passkeyMac(ctx.identity), passkey))
   if (new Set(assertions.map(({ userId }) => userId)).size < required.of) throw waiting(approval)
-  return { id, request, expiresAt, assertions: assertions.map(assertionOf) }
+  return { id, request, expiresAt, assertions: assertions.map(shownAssertion) }
 }

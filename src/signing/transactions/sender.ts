@@ -6,28 +6,18 @@ import type { Signatory } from '../../identity/auth/caller.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Turn } from '../../platform/queue.ts'
 import type { SigningCtx } from '../ctx.ts'
-import { recordedBefore } from '../transactions/execution.ts'
-import { signerAddressOf } from './contract-wallet.ts'
-import { getWallet } from './get.ts'
-import { projectWallet } from './project-wallet.ts'
-import { resolveSigner, walletOf } from './signer.ts'
+import { projectWallet } from '../wallets/create.ts'
+import { getWallet } from '../wallets/get.ts'
+import { resolveSigner, signerAddressOf, walletOf } from '../wallets/signer.ts'
+import { recordedBefore } from './execution.ts'
 
 type SenderQuery = Signatory & {
   readonly network?: Network | undefined
   readonly from?: string | undefined
 }
 
-type Sender = {
-  readonly chain: Chain
-  /** Finds the wallet; call it after all other checks of the request. */
-  readonly wallet: () => Promise<WalletRow>
-}
-
-/**
- * Chooses the wallet that mints or creates: the one in `from`, else the user's own on the network, or for an API key the
- * project's.
- */
-export const resolveSender = async (ctx: SigningCtx, input: SenderQuery): Promise<Sender> => {
+/** `from`, else the user's own wallet, or for an API key the project's. Call `wallet` after all other checks. */
+export const resolveSender = async (ctx: SigningCtx, input: SenderQuery) => {
   const { projectId, ownedBy, actor, network, from } = input
   if (from !== undefined) {
     const signer = await resolveSigner(ctx, { ...input, address: from, field: 'from' })
@@ -47,7 +37,7 @@ export const resolveSender = async (ctx: SigningCtx, input: SenderQuery): Promis
   }
 }
 
-/** The signer's earlier intents, read when it is its turn: mints of one project must not take the same token numbers. */
+/** The signer's earlier intents, read at its turn: mints of one project must not take the same token numbers. */
 export const pendingBefore =
   (ctx: HasDb, { chain, wallet, turn }: { readonly chain: Chain; readonly wallet: WalletRow; readonly turn: Turn }) =>
   (): Promise<readonly RecordedIntent[]> =>
