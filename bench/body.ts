@@ -1,8 +1,8 @@
 // What a megabyte of JSON from a stranger costs in CPU time: the check and parsing of its text beside JSON.parse alone, and
 // whole requests beside a bare server that parses each body by JSON.parse.
 
+import { bodyLimitOf } from '../src/platform/http/body.ts'
 import { parseJsonText } from '../src/platform/http/json-text.ts'
-import { bodyLimitOf } from '../src/platform/http/limits.ts'
 import type { Service } from '../test/support/service.ts'
 
 const MEGABYTE = 1_000_000

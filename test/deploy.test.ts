@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../devnet/port.ts'
 import { scripts } from '../package.json'
-import { LARGE_BODIES, SMALL_BODY_BYTES } from '../src/platform/http/limits.ts'
+import { LARGE_BODIES, SMALL_BODY_BYTES } from '../src/platform/http/body.ts'
 import { until } from './support/until.ts'
 
 const FOLDER = new URL('../deploy/systemd/', import.meta.url)

@@ -182,8 +182,7 @@ describe('tables that name the code', () => {
   }
   const configuration = [
     'src/platform/config.ts',
-    'src/platform/environment/vault-places.ts',
-    'src/platform/environment/console-place.ts',
+    'src/platform/environment/places.ts',
     'src/platform/tracing/settings.ts',
   ]
     .map(read)

@@ -530,11 +530,11 @@ describe('nothing is without an importer', () => {
     ],
     'pure, with more cases than requests are worth': [
       'src/assets/activity/read-range.ts',
-      'src/platform/http/limits.ts',
+      'src/platform/http/body.ts',
       'src/assets/metadata/data-uri.ts',
       'src/api/openapi/routes.ts',
       'src/platform/process/log.ts',
-      'src/platform/process/peer-users.ts',
+      'src/platform/process/libc.ts',
       'src/assets/tokens/lists.ts',
     ],
     'for the chains of tests, of which many are started': ['devnet/chopsticks.ts'],

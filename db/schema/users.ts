@@ -57,7 +57,7 @@ export const users = pgTable(
     projectId: projectId(),
     /** Proven, in lower case. */
     email: text('email'),
-    /** Proven; as in src/identity/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
+    /** Proven; in the form of src/identity/users/wallet-login.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
     /** Whose token named the user: the claim `iss`. */
     issuer: text('issuer'),

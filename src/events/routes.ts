@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { keyCheck } from '../identity/auth/api-key-check.ts'
+import { keyCheck } from '../identity/auth/api-key.ts'
 import { type Caller, requireApiKey } from '../identity/auth/caller.ts'
 import type { Authentication } from '../identity/auth/plugin.ts'
 import { AppError } from '../platform/errors.ts'

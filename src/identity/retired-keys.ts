@@ -1,8 +1,9 @@
-// What is kept of a service key or an identity key that was changed: keys that were derived from it for one purpose each, sealed with
-// the present key. With them the service verifies what was made before the change, and makes nothing.
+// What is kept of a service key or an identity key that was changed: keys that were derived from it for one purpose
+// each, sealed with the present key. With them the service verifies what was made before the change, and makes nothing.
 
 import type { HasDb } from '../../db/client.ts'
 import { listRetiredKeys, type RetiredKeyRow, readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
+import { repeat } from '../platform/clock.ts'
 import type { Log } from '../platform/process/log.ts'
 import {
   type HasIdentity,
@@ -15,19 +16,19 @@ import {
 
 const PURPOSE = 'retired key'
 
-type Kept = Pick<RetiredKeyRow, 'keyId' | 'purpose'>
+type KeyName = Pick<RetiredKeyRow, 'keyId' | 'purpose'>
 
-const rowIdOf = ({ keyId, purpose }: Kept): string => [keyId, purpose].join('\n')
+const rowIdOf = ({ keyId, purpose }: KeyName): string => [keyId, purpose].join('\n')
 
 /** @param input.plaintext the derived key, 32 bytes. */
 export const sealRetired = (
   sealer: SealingKey,
-  { plaintext, ...of }: Kept & { readonly plaintext: Uint8Array },
-): Uint8Array => sealer.seal({ purpose: PURPOSE, rowId: rowIdOf(of), plaintext })
+  { plaintext, ...key }: KeyName & { readonly plaintext: Uint8Array },
+): Uint8Array => sealer.seal({ purpose: PURPOSE, rowId: rowIdOf(key), plaintext })
 
 /** @returns the derived key, 32 bytes. @throws EnvelopeError if somebody else wrote the row. */
-export const openRetired = (sealer: SealingKey, of: Kept & { readonly sealed: Uint8Array }): Uint8Array =>
-  sealer.open({ purpose: PURPOSE, rowId: rowIdOf(of), sealed: of.sealed })
+export const openRetired = (sealer: SealingKey, key: KeyName & { readonly sealed: Uint8Array }): Uint8Array =>
+  sealer.open({ purpose: PURPOSE, rowId: rowIdOf(key), sealed: key.sealed })
 
 /** The purposes for which a derived key is kept, and how long what was made with it may still be shown. */
 export const RETIRED_SECONDS = { 'refresh token': 30 * 86_400, idempotency: 86_400 } as const
@@ -35,13 +36,13 @@ export const RETIRED_SECONDS = { 'refresh token': 30 * 86_400, idempotency: 86_4
 /** When the identity key was retired with which a MAC was made; null if none of them made it. */
 export const retiredWhenMade = async (
   { db, identity }: HasDb & HasIdentity,
-  of: {
+  input: {
     readonly purpose: keyof typeof RETIRED_SECONDS
     readonly fields: readonly (string | Uint8Array)[]
     readonly mac: Uint8Array
   },
 ): Promise<Date | null> => {
-  const { purpose, fields, mac } = of
+  const { purpose, fields, mac } = input
   const rows = await listRetiredKeys(db, { secret: 'IDENTITY_KEY', purpose, withinSeconds: RETIRED_SECONDS[purpose] })
   const made = rows.find((row) => {
     if (row.sealed === null) return false
@@ -60,9 +61,9 @@ type Retired = {
 /** The retired keys of audit rows, oldest first. `verifies` is null for a key that was lost. */
 export const retiredAuditKeys = async (
   { db, sealer }: { readonly db: HasDb['db']; readonly sealer: Sealer },
-  of: Pick<RetiredKeyRow, 'secret' | 'purpose'>,
+  key: Pick<RetiredKeyRow, 'secret' | 'purpose'>,
 ): Promise<readonly Retired[]> => {
-  const rows = await listRetiredKeys(db, { ...of, withinSeconds: null })
+  const rows = await listRetiredKeys(db, { ...key, withinSeconds: null })
   return rows.map((row, index) => ({
     verifies: row.sealed && verifierWith(openRetired(sealer, { ...row, sealed: row.sealed })),
     firstAuditId: (rows[index - 1]?.lastAuditId ?? 0n) + 1n,
@@ -84,19 +85,13 @@ export const requirePresentKeys = async ({ db, sealer, identity }: Watched): Pro
 /** A retired key is accepted this long at most by a process that has it. */
 const LOOK_INTERVAL_MS = 5_000
 
-/**
- * Looks every few seconds whether a key was changed.
- * @returns a function that stops it; call it before the database is closed.
- */
-export const startWatchingKeys = (ctx: Watched & { readonly log: Log }): (() => Promise<void>) => {
-  let look = Promise.resolve()
-  const timer = setInterval(() => {
-    look = requirePresentKeys(ctx).catch((err: unknown) => {
-      ctx.log.error({ err }, 'a key was changed, or the database could not be asked')
-    })
-  }, LOOK_INTERVAL_MS)
-  return async () => {
-    clearInterval(timer)
-    await look
-  }
-}
+/** @returns a function that stops this; call it before the database is closed. */
+export const startWatchingKeys = (ctx: Watched & { readonly log: Log }): (() => Promise<void>) =>
+  repeat({
+    everyMs: LOOK_INTERVAL_MS,
+    isAtOnce: false,
+    work: () =>
+      requirePresentKeys(ctx).catch((err: unknown) => {
+        ctx.log.error({ err }, 'a key was changed, or the database could not be asked')
+      }),
+  })

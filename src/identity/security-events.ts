@@ -1,14 +1,11 @@
-// The trail of attacks. A refusal that may be part of an attack carries a security event (`AppError.event`). Where failures
-// become answers, the event is recorded here with the caller's address: in the metrics, and in the log at once, at most 10 new ones
-// of a kind in half a minute. Those that this process writes to the audit are counted, and written twice a minute: one
-// audit row for each kind, project, actor, subject and address, with their number and time. So a thousand forged tokens of one
-// address are one row in half a minute. The vault writes its own refusals (vault/rooms/refusals.ts).
+// The trail of attacks. An error that may be part of an attack carries a security event (`AppError.event`). Where
+// errors become answers, this file records the event with the caller's address: in the metrics, and at once in the log,
+// at most 10 new ones of a kind in half a minute. Twice a minute a process writes the kinds that belong to it to the
+// audit, one row for each kind, project, actor, subject and address, with their number and time
+// (platform/audit/counted-events.ts bounds the rows). The vault writes its own refusals (vault/rooms/refusals.ts).
 //
-// An attacker who keeps changing subject or address fills neither memory nor table: a process keeps 200 subjects of a kind
-// and writes 25 rows each time, and some for the rest (platform/audit/counted-events.ts).
-//
-// A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
-// is ever part of an event; an owner's id is the project's own name of the owner.
+// A killed process loses the counts of its last half minute; the log has the lines. No event contains a credential, a
+// token or an e-mail address; an owner's id is the project's own name of the owner.
 
 import type { HasDb } from '../../db/client.ts'
 import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-rows.ts'
@@ -19,6 +16,7 @@ import { actOf, type Counted, createCounts, rowsOf, seenOf } from '../platform/a
 import { noSuchProject, type SecurityEvent } from '../platform/errors.ts'
 import type { Metrics } from '../platform/metrics/metrics.ts'
 import type { Log } from '../platform/process/log.ts'
+import { within } from '../platform/queue.ts'
 
 const WRITE_INTERVAL_MS = 30_000
 const LAST_WRITE_MAX_MS = 2_000
@@ -85,7 +83,6 @@ export const createSecurityEvents = <Kind extends SecurityEventKind>(ctx: {
   }
 }
 
-/** For operators: the newest security events of all projects or of one, newest first. */
 export const listSecurityEvents = async (
   ctx: HasDb,
   input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
@@ -100,9 +97,6 @@ export const startWritingEvents = (events: Pick<SecurityEvents, 'flush'>): (() =
   const timer = setInterval(() => void events.flush(), WRITE_INTERVAL_MS)
   return async () => {
     clearInterval(timer)
-    const { promise: waited, resolve } = Promise.withResolvers<void>()
-    const givenUp = setTimeout(resolve, LAST_WRITE_MAX_MS)
-    await Promise.race([events.flush(), waited])
-    clearTimeout(givenUp)
+    await within(LAST_WRITE_MAX_MS, events.flush())
   }
 }

@@ -3,7 +3,7 @@
 // The operator's commands. Results go to standard output, and everything else to standard error.
 
 import { withDevStack } from '../operators/cli/dev-stack.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/core-dumps.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/libc.ts'
 import { runCommand } from './run-command.ts'
 
 const { argv, stdin, stdout, stderr } = process

@@ -5,7 +5,7 @@ import type { ConsoleCtx } from '../operators/console/context.ts'
 import { createNodeWatch } from '../operators/console/node-watch.ts'
 import { examine } from '../operators/doctor/doctor.ts'
 import type { Process } from '../platform/config.ts'
-import { atMostEvery } from '../platform/environment/at-most-every.ts'
+import { atMostEvery } from '../platform/queue.ts'
 import { openVaults, withVault } from '../vault/client/vaults.ts'
 import { createAskingIdentityCtx } from './contexts.ts'
 

@@ -6,8 +6,7 @@ import type { AuditingCtx, ReadingCtx } from '../operators/ctx.ts'
 import { createApiAudit, createWorkerAudit, type HasWorkerAudit } from '../platform/audit/audit.ts'
 import type { Config, Process } from '../platform/config.ts'
 import { bindingsOf, checkDeployment, requireEnvironment } from '../platform/deployment.ts'
-import { requireSchema } from '../platform/environment/schema.ts'
-import { requireSession } from '../platform/environment/session.ts'
+import { requireSchema, requireSession } from '../platform/environment/database.ts'
 import { type HasSealer, openSealer, type Sealer } from '../platform/sealing/sealer.ts'
 
 /** What a worker begins with: the service key. */

@@ -1,9 +1,6 @@
 type Entry<Value> = { readonly value: Value; readonly endsAtMs: number; readonly timer: NodeJS.Timeout | null }
 
-/**
- * A map in memory with at most `max` entries. A new entry replaces the least recently used one. With a lifetime, an entry is
- * removed so long after it was set.
- */
+/** A new entry replaces the least recently used one. With a lifetime, an entry is removed so long after it was set. */
 export const createBoundedMap = <Value>(bounds: { readonly max: number; readonly lifetimeMs?: number }) => {
   const { max, lifetimeMs = null } = bounds
   /** In the order of their last use. */

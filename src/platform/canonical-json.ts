@@ -1,7 +1,9 @@
-// Canonical JSON (RFC 8785): one text for each value. Policies bind this text and approvers sign it, so the format never changes.
+// Canonical JSON (RFC 8785): one text for each value. Policies bind this text and approvers sign it, so the format
+// never changes.
 //
-// Texts and numbers are written as JSON.stringify writes them, which is what the RFC asks for (§3.2.2). Names are sorted by their
-// UTF-16 code units (§3.2.3), as Array.sort does it. Values that JSON lacks are refused, so that no two values share a text.
+// Texts and numbers are written as JSON.stringify writes them, which is what the RFC asks for (§3.2.2). Names are
+// sorted by their UTF-16 code units (§3.2.3), as Array.sort does it. Values that JSON lacks are refused, so that no two
+// values share a text.
 
 const isPlain = (value: object): value is Record<string, unknown> =>
   Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null

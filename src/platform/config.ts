@@ -2,13 +2,20 @@
 
 import { readFileSync } from 'node:fs'
 import { ENVIRONMENTS, type Network } from '../../db/words.ts'
-import { consolePlaceOf } from './environment/console-place.ts'
-import { rightDatabaseUrl } from './environment/database-url.ts'
 import { isLocal, isPrivate, type ListedHosts, listedHosts } from './environment/hosts.ts'
-import { refuseRootKey } from './environment/refuse-root-key.ts'
-import { recorded } from './environment/unknown-variables.ts'
-import { flag, oneOf, problem, required, url, type Variables, wholeNumber } from './environment/variables.ts'
-import { vaultPlacesOf, wordsOf } from './environment/vault-places.ts'
+import { readConsolePlace, readVaultPlaces, rightDatabaseUrl, wordsOf } from './environment/places.ts'
+import {
+  flag,
+  oneOf,
+  problem,
+  recorded,
+  refuseRootKey,
+  required,
+  url,
+  type Variables,
+  wholeNumber,
+} from './environment/variables.ts'
+import { parseGwei } from './networks/network.ts'
 import {
   EVM_NETWORKS,
   furtherNetworks,
@@ -17,7 +24,7 @@ import {
   SUBSTRATE_NETWORKS,
   variableOf,
 } from './networks.ts'
-import { tracingOf } from './tracing/settings.ts'
+import { readTracing } from './tracing/settings.ts'
 
 /** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
 export class Secret {
@@ -49,7 +56,7 @@ type RootKeyConfig = {
   } | null
 }
 
-const vaultOf = (variables: Variables): RootKeyConfig['vault'] => {
+const readVault = (variables: Variables): RootKeyConfig['vault'] => {
   const [token, file] = [variables.VAULT_TOKEN?.trim(), variables.VAULT_TOKEN_FILE?.trim()]
   if (token && file) throw new Error('Of VAULT_TOKEN and VAULT_TOKEN_FILE only one must be set.')
   const held = file
@@ -58,18 +65,18 @@ const vaultOf = (variables: Variables): RootKeyConfig['vault'] => {
   return { token: held, namespace: variables.VAULT_NAMESPACE?.trim() || null }
 }
 
-const rootKeyOf = (variables: Variables, name: string): RootKeyConfig | null => {
+const readRootKey = (variables: Variables, name: string): RootKeyConfig | null => {
   const spec = variables[name]?.trim()
-  return spec ? readRootKeyConfig(spec, variables) : null
+  return spec ? { spec, vault: spec.startsWith('vault-transit:') ? readVault(variables) : null } : null
 }
 
 /** The characters of a bearer token (RFC 6750 §2.1). */
 const TOKEN = /^[A-Za-z0-9._~+/=-]{16,256}$/
 
-const tokenOf = (variables: Variables, name: string): Secret | null => {
-  const text = variables[name]?.trim()
+const readMetricsToken = ({ METRICS_TOKEN: given }: Variables): Secret | null => {
+  const text = given?.trim()
   if (!text) return null
-  if (!TOKEN.test(text)) throw problem(name, '16 to 256 letters, digits or any of . _ ~ + / = -')
+  if (!TOKEN.test(text)) throw problem('METRICS_TOKEN', '16 to 256 letters, digits or any of . _ ~ + / = -')
   return new Secret(text)
 }
 
@@ -98,7 +105,7 @@ const nodeUrl = (variables: Variables, name: string, text: string): Secret => {
 /** Nodes of one network; each is asked for its newest block every few seconds. */
 const NODES_MAX = 8
 
-const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]) => {
+const readRpcUrls = (variables: Variables, rows: readonly NetworkRow[]) => {
   const networks = rows.map(({ network }) => network)
   return byNetwork(networks, { variables, what: 'RPC_URL' }, (name, text) => {
     const urls = wordsOf(text).map((each) => nodeUrl(variables, name, each))
@@ -111,12 +118,11 @@ const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]) => {
 }
 
 /** Gwei with at most nine decimals, so at least one wei. */
-const GWEI_AMOUNT = /^([0-9]{1,9})(?:\.([0-9]{1,9}))?$/
+const GWEI_AMOUNT = /^[0-9]{1,9}(?:\.[0-9]{1,9})?$/
 
-const gweiOf = (name: string, text: string): bigint => {
-  const [, whole = '', decimals = ''] = GWEI_AMOUNT.exec(text) ?? []
-  if (whole === '') throw problem(name, 'a decimal number of gwei, such as 500 or 0.5')
-  return BigInt(whole + decimals.padEnd(9, '0'))
+const readGwei = (name: string, text: string): bigint => {
+  if (!GWEI_AMOUNT.test(text)) throw problem(name, 'a decimal number of gwei, such as 500 or 0.5')
+  return parseGwei(text)
 }
 
 /** Normalises a node's URL for comparison: HTTP and WebSocket share a port, and a host has several spellings. */
@@ -129,7 +135,7 @@ const placeOf = (text: string): string => {
 /** A runtime version and the hash of its metadata. */
 const PIN = /^([0-9]{1,9}):(0x[0-9a-f]{64})$/i
 
-const metadataPinsOf = (variables: Variables) =>
+const readMetadataPins = (variables: Variables) =>
   byNetwork(
     SUBSTRATE_NETWORKS,
     { variables, what: 'METADATA_PIN' },
@@ -149,26 +155,25 @@ const metadataPinsOf = (variables: Variables) =>
 /** A week. */
 const STALLED_MAX_SECONDS = 604_800
 
-/** The networks of an environment, with the operator's fee caps. */
 export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] => {
-  const further = furtherNetworksOf(variables)
+  const further = readFurtherNetworks(variables)
   const names = [...EVM_NETWORKS, ...further.map(({ network }) => network)]
-  const maxFeesPerGasWei = byNetwork(names, { variables, what: 'MAX_FEE_GWEI' }, gweiOf)
+  const maxFeesPerGasWei = byNetwork(names, { variables, what: 'MAX_FEE_GWEI' }, readGwei)
   const stalledAfterSeconds = byNetwork(
     [...names, ...SUBSTRATE_NETWORKS],
     { variables, what: 'STALLED_AFTER_SECONDS' },
     (name) => wholeNumber(variables, name, 0, STALLED_MAX_SECONDS),
   )
-  return networkRows({ ...settingOf(variables), further, maxFeesPerGasWei, stalledAfterSeconds })
+  return networkRows({ ...readSetting(variables), further, maxFeesPerGasWei, stalledAfterSeconds })
 }
 
-const furtherNetworksOf = (variables: Variables) => {
+const readFurtherNetworks = (variables: Variables) => {
   const path = variables.NETWORKS_FILE?.trim()
   if (!path) return []
-  return furtherNetworks({ name: `NETWORKS_FILE ${path}`, text: textOf(path) })
+  return furtherNetworks({ name: `NETWORKS_FILE ${path}`, text: readText(path) })
 }
 
-const textOf = (path: string): string => {
+const readText = (path: string): string => {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
@@ -177,15 +182,15 @@ const textOf = (path: string): string => {
   }
 }
 
-const settingOf = (variables: Variables) => ({
+const readSetting = (variables: Variables) => ({
   environment: oneOf(variables, 'ENVIRONMENT', ENVIRONMENTS),
   devnet: flag(variables, 'DEVNET'),
 })
 
-const mailUrlOf = ({ MAIL_URL: text }: Variables): Secret | null =>
+const readMailUrl = ({ MAIL_URL: text }: Variables): Secret | null =>
   text?.trim() ? new Secret(url('MAIL_URL', text.trim(), ['smtp:', 'smtps:'])) : null
 
-const ipfsApiUrlOf = (variables: Variables): Secret | null => {
+const readIpfsApiUrl = (variables: Variables): Secret | null => {
   const text = variables.IPFS_API_URL?.trim()
   if (!text) return null
   const parsed = new URL(url('IPFS_API_URL', text, ['http:', 'https:']))
@@ -199,12 +204,7 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   return new Secret(text)
 }
 
-const readRootKeyConfig = (spec: string, variables: Variables): RootKeyConfig => ({
-  spec,
-  vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
-})
-
-const outgoingHostsOf = (variables: Variables): ListedHosts => {
+const readOutgoingHosts = (variables: Variables): ListedHosts => {
   const name = 'OUTGOING_ALLOWED_HOSTS'
   const listed = listedHosts(wordsOf(variables[name] ?? ''))
   if (listed !== null) return listed
@@ -220,8 +220,8 @@ const refuseUnencrypted = (name: string, text: string): void => {
   throw problem(name, 'a URL with https or wss on mainnet, unless its host is this machine')
 }
 
-const traceSettingsOf = (variables: Variables) => {
-  const tracing = tracingOf(variables)
+const readTraceSettings = (variables: Variables) => {
+  const tracing = readTracing(variables)
   if (tracing !== null && isMainnet(variables)) refuseUnencrypted('OTEL_EXPORTER_OTLP_ENDPOINT', tracing.url)
   return tracing
 }
@@ -237,7 +237,7 @@ export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
   return new Secret(text)
 }
 
-const publicBaseUrlOf = (variables: Variables, { port, reader }: { port: number; reader: Reader }): string => {
+const readPublicBaseUrl = (variables: Variables, { port, reader }: { port: number; reader: Reader }): string => {
   const text = variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`
   const { protocol, hostname } = new URL(url('PUBLIC_BASE_URL', text, ['http:', 'https:']))
   // It is written into token URIs, for good, but not by a vault or a console.
@@ -255,8 +255,7 @@ const publicBaseUrlOf = (variables: Variables, { port, reader }: { port: number;
   return text.replace(/\/+$/, '')
 }
 
-/** An address for `/metrics` alone, or null. */
-const metricsListenerOf = (
+const readMetricsListener = (
   variables: Variables,
   name: string,
 ): { readonly host: string; readonly port: number } | null => {
@@ -264,16 +263,15 @@ const metricsListenerOf = (
   return variables[name]?.trim() ? { host, port: wholeNumber(variables, name, 0, 65_535, 0) } : null
 }
 
-const nodesOf = (variables: Variables) => {
+const readNodes = (variables: Variables) => {
   const networks = readNetworks(variables)
   return {
     /** All networks of this environment, with or without a node. */
     networks,
     /** The nodes of each network, in the order of preference. A network without a node answers 501. */
-    rpcUrls: rpcUrlsOf(variables, networks),
+    rpcUrls: readRpcUrls(variables, networks),
     /** Metadata that the operator trusts: the BLAKE2b-256 of its bytes, by runtime version. */
-    metadataPins: metadataPinsOf(variables),
-    /** How long to wait for a node's answer. */
+    metadataPins: readMetadataPins(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
     /** How many of the indexed blocks are checked against balances; null: the default of the network's family. */
     balanceCheckPercent: variables.BALANCE_CHECK_PERCENT?.trim()
@@ -282,22 +280,20 @@ const nodesOf = (variables: Variables) => {
   }
 }
 
-/**
- * The connections of each process, by default: a vault holds one only while a statement runs, and jobs mostly wait for nodes
- * and hold none meanwhile.
- */
+/** A vault holds a connection only while a statement runs; most jobs wait for nodes, and hold none. */
 const CONNECTIONS = { vault: 6, api: 12, worker: 9, command: 12, console: 6 }
 
-/** Who reads the environment. */
 type Reader = keyof typeof CONNECTIONS
 
-const limitsOf = (variables: Variables, { devnet, reader }: { readonly devnet: boolean; readonly reader: Reader }) => ({
+const readLimits = (
+  variables: Variables,
+  { devnet, reader }: { readonly devnet: boolean; readonly reader: Reader },
+) => ({
   databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', CONNECTIONS[reader], 500),
   workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
   rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
   /** Bytes of bodies, averaged over ten seconds. */
   rateLimitBytesPerSecond: wholeNumber(variables, 'RATE_LIMIT_BYTES_PER_SECOND', 8_388_608, 999_999_999, 500_000),
-  /** A request that would probably wait longer is refused. */
   expectedWaitMaxMs: wholeNumber(variables, 'EXPECTED_WAIT_MAX_MS', 1_000, 60_000),
   /** How many wrong credentials an API key may send; each process counts its own. */
   wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
@@ -305,7 +301,6 @@ const limitsOf = (variables: Variables, { devnet, reader }: { readonly devnet: b
   accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
   /** How long after login a session ends, however often it is refreshed. */
   sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
-  /** How long events are kept. */
   eventDays: wholeNumber(variables, 'EVENT_DAYS', 30, 365),
 })
 
@@ -320,18 +315,18 @@ export type Process = HasConfig & { readonly process: string }
 export const readConfig = (given: Variables = process.env, reader: Reader = 'command') => {
   const { variables, unknown } = recorded(given)
   return {
-    ...configOf(variables, reader),
+    ...readSettings(variables, reader),
     /** Names that look like ours, perhaps misspelt. */
     unknownVariables: unknown(),
   }
 }
 
-const configOf = (variables: Variables, reader: Reader) => {
+const readSettings = (variables: Variables, reader: Reader) => {
   if (reader === 'api' || reader === 'worker' || reader === 'console') refuseRootKey(variables)
-  const { environment, devnet } = settingOf(variables)
+  const { environment, devnet } = readSetting(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
-  const publicBaseUrl = publicBaseUrlOf(variables, { port, reader })
+  const publicBaseUrl = readPublicBaseUrl(variables, { port, reader })
   return {
     environment,
     /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */
@@ -344,13 +339,12 @@ const configOf = (variables: Variables, reader: Reader) => {
     /** The URL by which clients reach this service, without a trailing slash. */
     publicBaseUrl,
     databaseUrl: readDatabaseUrl(variables),
-    ...vaultPlacesOf(variables),
+    ...readVaultPlaces(variables),
     /** The file of a vault's journal, or copies of it; empty: it has none. */
     vaultJournals: wordsOf(variables.VAULT_JOURNAL ?? ''),
     /** null in every process but the vault. */
-    rootKey: rootKeyOf(variables, 'ROOT_KEY'),
-    /** The new root key during a rotation. */
-    nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
+    rootKey: readRootKey(variables, 'ROOT_KEY'),
+    nextRootKey: readRootKey(variables, 'ROOT_KEY_NEXT'),
     /** null in a process that only reads. */
     serviceKey: variables.SERVICE_KEY?.trim() || null,
     /** The service key before or after it, while it is changed. */
@@ -359,29 +353,27 @@ const configOf = (variables: Variables, reader: Reader) => {
     identityKey: variables.IDENTITY_KEY?.trim() || null,
     /** The identity key before or after it, while it is changed. */
     otherIdentityKey: variables.IDENTITY_KEY_OTHER?.trim() || null,
-    ...nodesOf(variables),
-    ...limitsOf(variables, { devnet, reader }),
+    ...readNodes(variables),
+    ...readLimits(variables, { devnet, reader }),
     logLevel: oneOf(variables, 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
-    /** Whether an API logs each request. */
     accessLog: flag(variables, 'ACCESS_LOG'),
-    /** Where traces go; null if they are off. */
-    tracing: traceSettingsOf(variables),
+    tracing: readTraceSettings(variables),
     /** The bearer token of `/metrics`; null if none is set. */
-    metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
+    metricsToken: readMetricsToken(variables),
     /** Where an API process serves `/metrics` besides its main address. */
-    metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
-    workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
-    ...consolePlaceOf(variables),
+    metricsListener: readMetricsListener(variables, 'METRICS_PORT'),
+    workerMetricsListener: readMetricsListener(variables, 'WORKER_METRICS_PORT'),
+    ...readConsolePlace(variables),
     /** Hosts to which requests may go although they are not of the public Internet. */
-    outgoingHosts: outgoingHostsOf(variables),
+    outgoingHosts: readOutgoingHosts(variables),
     /** How long an API process that is about to end still accepts requests, while it says that it is not ready. */
     shutdownGraceSeconds: wholeNumber(variables, 'SHUTDOWN_GRACE_SECONDS', devnet ? 0 : 5, 300, 0),
     /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),
     /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */
-    mailUrl: mailUrlOf(variables),
+    mailUrl: readMailUrl(variables),
     mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,
     /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, with optional user and password, or null. */
-    ipfsApiUrl: ipfsApiUrlOf(variables),
+    ipfsApiUrl: readIpfsApiUrl(variables),
   }
 }

@@ -1,6 +1,6 @@
-// One database belongs to one environment, one root key, one service key and one identity key. The first vault writes a row
-// that says so, and the first API adds its two keys, which the vault does not have. Each later process compares, and refuses
-// to start if something does not fit.
+// One database belongs to one environment, one root key, one service key and one identity key. The first vault writes a
+// row that says so, and the first API adds its two keys, which the vault does not have. Each later process compares,
+// and refuses to start if something does not fit.
 //
 // Networks are bound one by one, by the first vault that has them, so that a vault with a new network can start beside
 // processes that do not know it. From then on the name stays with its chain.
@@ -101,8 +101,7 @@ const requireFit = (
 }
 
 /**
- * Checks that the database belongs to this environment, these networks and these keys: every process but a vault. The first one
- * with the identity key binds its keys.
+ * For every process but a vault. The first process with the identity key binds its keys.
  * @throws NotReadyYet in a process that comes too early.
  */
 export const checkDeployment = async (input: OfOthers): Promise<void> => {
@@ -126,7 +125,7 @@ export const checkDeployment = async (input: OfOthers): Promise<void> => {
   await requireNetworks(input)
 }
 
-/** Checks without a key that the database belongs to this environment. @throws NotReadyYet if it belongs to none yet. */
+/** Needs no key. @throws NotReadyYet if the database belongs to no environment yet. */
 export const requireEnvironment = async ({
   db,
   environment,

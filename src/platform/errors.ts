@@ -1,8 +1,8 @@
 import type { SecurityEventKind } from '../../db/words.ts'
 
 /**
- * All error codes that callers can see, with their HTTP status. Codes are part of the API: clients compare them, so they are
- * never renamed. src/api/openapi/error-words.ts says what each means and what to do about it.
+ * All error codes that callers can see, with their HTTP status. Codes are part of the API: clients compare them, so
+ * they are never renamed. src/api/openapi/error-words.ts says what each means and what to do about it.
  */
 export const ERROR_STATUS = {
   invalid_input: 400,
@@ -66,7 +66,7 @@ export const ERROR_STATUS = {
   content_type_unsupported: 415,
   content_encoding_unsupported: 415,
   rate_limited: 429,
-  // Nobody receives it. It appears in logs and metrics, as nginx's 499.
+  // No client receives it. It appears in logs and metrics, as nginx's 499.
   body_incomplete: 499,
   internal: 500,
   not_implemented: 501,
@@ -80,7 +80,7 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS
 
-/** What an operator learns about a refusal that may be part of an attack: ids and words, never a credential or an e-mail address. */
+/** What an operator learns about a possible attack: ids and words, never a credential or an e-mail address. */
 export type SecurityEvent = {
   readonly kind: SecurityEventKind
   /** An existing project, or null. */
@@ -142,6 +142,9 @@ export class NotReadyYet extends Error {}
 
 /** The answer for something that does not exist or belongs to another project; it is exactly the same in both cases. */
 export const notFound = (thing: string): AppError => new AppError('not_found', `This project has no such ${thing}.`)
+
+/** @param sentence the field, and what would be right. */
+export const invalidInput = (sentence: string): AppError => new AppError('invalid_input', sentence)
 
 /** For operators, who see all projects. */
 export const noSuchProject = (): AppError => new AppError('not_found', 'There is no such project.')

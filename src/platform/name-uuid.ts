@@ -1,5 +1,13 @@
 import { hash } from 'node:crypto'
 
+const variantOf = (hex: string): string => ((Number.parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16)
+
+/** The first 32 digits as a UUID (RFC 9562 §4). Version and variant replace one digit each. */
+export const uuidText = (input: { readonly hex: string; readonly version: 5 | 8; readonly variant?: '8' }): string => {
+  const { hex, version, variant = variantOf(hex) } = input
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${version}${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
 const NAMESPACE_BYTES = 16
 
 /** Caches the few namespaces of our own. */
@@ -13,15 +21,10 @@ const bytesOf = (namespace: string): Buffer => {
   return bytes
 }
 
-/**
- * The UUID of a name within a namespace (RFC 9562 §5.5, version 5). Pure, except for the cache of namespaces.
- * @param input.namespace a UUID constant.
- */
+/** A UUID of version 5 (RFC 9562 §5.5). @param input.namespace a UUID constant. */
 export const nameUuid = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string => {
   const bytes = Buffer.allocUnsafe(NAMESPACE_BYTES + Buffer.byteLength(name))
   bytes.set(bytesOf(namespace))
   bytes.write(name, NAMESPACE_BYTES)
-  const digest = hash('sha1', bytes, 'hex')
-  const variant = ((Number.parseInt(digest.charAt(16), 16) & 0x3) | 0x8).toString(16)
-  return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-5${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`
+  return uuidText({ hex: hash('sha1', bytes, 'hex'), version: 5 })
 }

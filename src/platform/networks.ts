@@ -25,7 +25,6 @@ const SUBSTRATE = [polkadot, vara] as const
 export type EvmNetwork = (typeof EVM)[number]['network']
 export type SubstrateNetwork = (typeof SUBSTRATE)[number]['network']
 
-/** The names of the built-in EVM networks. */
 export const EVM_NETWORKS: readonly EvmNetwork[] = EVM.map(({ network }) => network)
 export const SUBSTRATE_NETWORKS: readonly SubstrateNetwork[] = SUBSTRATE.map(({ network }) => network)
 export const NETWORKS: readonly (EvmNetwork | SubstrateNetwork)[] = [...EVM_NETWORKS, ...SUBSTRATE_NETWORKS]
@@ -49,7 +48,8 @@ const DEVNET_OVERRIDES = {
 } as const
 
 /**
- * How long without a block is too long. The devnet's chains may make blocks only with transactions, unless the operator says how long.
+ * How long without a block is too long. The devnet's chains may make blocks only with transactions, unless the operator
+ * says how long.
  * @throws Error for a limit that ordinary blocks exceed: no time of a waiting transaction would ever count.
  */
 const stalledOf = (file: { readonly network: Network; readonly blockIntervalMs: number }, setting: Setting) => {
@@ -118,7 +118,7 @@ const evmRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
   }
 }
 
-/** The devnet's chains lack the contracts of the networks whose names they have. A file's network is what its operator says. */
+/** The devnet's chains lack the contracts of the networks whose names they have. */
 const builtInRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
   const row = evmRow(file, setting)
   return setting.devnet ? { ...row, gasPriceOracle: null } : row
@@ -155,14 +155,12 @@ const fileOf = <File extends { readonly network: Network }>(files: readonly File
 export const evmNetworkRow = ({ network, ...setting }: Setting & { readonly network: Network }): EvmNetworkRow =>
   builtInRow(fileOf<EvmNetworkFile>(EVM, network), setting)
 
-/** The row of one Substrate network in an environment. */
 export const substrateNetworkRow = ({
   network,
   ...setting
 }: Setting & { readonly network: Network }): SubstrateNetworkRow =>
   substrateRow(fileOf<SubstrateNetworkFile>(SUBSTRATE, network), setting)
 
-/** The rows of all networks in an environment. */
 export const networkRows = (setting: Setting): readonly NetworkRow[] => [
   ...EVM.map((file) => builtInRow(file, setting)),
   ...SUBSTRATE.map((file) => substrateRow(file, setting)),

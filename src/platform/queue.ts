@@ -1,16 +1,26 @@
 // Queues within one process, in which requests wait before they take a database connection or much memory. Four kinds:
-// a limit on concurrent turns (createQueue), the same for each name (createQueues), work that begins together and ends in
-// order (createOrderedQueues), and simultaneous requests that share one run (createBatcher). And a limit for those that had
-// better come back later than wait (createShares).
+// a limit on concurrent turns (createQueue), the same for each name (createQueues), work that begins together and ends
+// in order (createOrderedQueues), and simultaneous requests that share one run (createBatcher). And a limit for those
+// that had better come back later than wait (createShares).
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from './errors.ts'
 
-/** More waiting requests than this are a fault, and so is a longer wait, because the server then closes the connection (platform/http/listen.ts). */
+/** @returns a function that runs `work`, or gives the result of a run that began less than `intervalMs` ago. */
+export const atMostEvery = <Result>(intervalMs: number, work: () => Promise<Result>): (() => Promise<Result>) => {
+  let begun: { readonly atMs: number; readonly result: Promise<Result> } | null = null
+  return () => {
+    const nowMs = performance.now()
+    if (begun === null || nowMs - begun.atMs >= intervalMs) begun = { atMs: nowMs, result: work() }
+    return begun.result
+  }
+}
+
+/** More waiting requests are a fault, and so is a longer wait, as the server then closes the connection. */
 const WAITING_MAX = 2_000
 const WAIT_MAX_MS = 45_000
 const BATCHED_MAX = 10_000
-/** A request that would probably wait longer is refused at once: by then its caller has given up, and sends it again. */
+/** A request that would probably wait longer is refused at once: its caller would give up and send it again. */
 const EXPECTED_WAIT_MAX_MS = 5_000
 /** The usual time of a turn is the median of so many: a few that stall do not count, and five slow ones in a row do. */
 const RECENT_TURNS = 9
@@ -35,7 +45,6 @@ export type Queue = {
 }
 
 type Limits = {
-  /** How many can have a turn at the same time. */
   readonly atOnce?: number
   readonly waitingMax?: number
   /** Without an end if those who wait must not be refused. */
@@ -48,11 +57,9 @@ export const createQueue = (limits: Limits = {}): Queue => {
   const { atOnce = 1, waitingMax = WAITING_MAX, waitMaxMs = WAIT_MAX_MS } = limits
   const { expectedWaitMaxMs = Number.isFinite(waitMaxMs) ? EXPECTED_WAIT_MAX_MS : waitMaxMs } = limits
   const waiting = new Set<() => void>()
-  /** How long the last turns took. */
   const recentMs: number[] = []
   let usualMs = 0
   let running = 0
-  /** The newest turn. */
   let begunAtMs = 0
 
   const learn = (turnMs: number): void => {
@@ -62,7 +69,7 @@ export const createQueue = (limits: Limits = {}): Queue => {
     usualMs = recentMs.length < TURNS_MIN ? 0 : median
   }
 
-  /** How long nobody has had a turn, and how long those will take that wait already. */
+  /** The time since the last turn began, and the usual time of all waiting turns. */
   const expectedWaitMs = (nowMs: number): number => nowMs - begunAtMs + (waiting.size * usualMs) / atOnce
 
   const takeTurn = (): Disposable => {
@@ -111,18 +118,11 @@ export const createQueue = (limits: Limits = {}): Queue => {
   }
 }
 
-type Queues = {
-  /** Waits for a turn in the queue of this name, as `Queue.enter` does. */
-  enter(name: string, deadlineMs?: number): Promise<Disposable>
-  /** Runs `work` in its turn. */
-  run<Result>(name: string, work: () => Promise<Result>): Promise<Result>
-}
-
 /** A queue for each name, which exists only while somebody is in it. */
-export const createQueues = (limits: Limits = {}): Queues => {
+export const createQueues = (limits: Limits = {}) => {
   const queues = new Map<string, Queue>()
 
-  const enter: Queues['enter'] = async (name, deadlineMs) => {
+  const enter = async (name: string, deadlineMs?: number): Promise<Disposable> => {
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
     const turn = await queue.enter(deadlineMs)
@@ -135,7 +135,7 @@ export const createQueues = (limits: Limits = {}): Queues => {
 
   return {
     enter,
-    run: async (name, work) => {
+    run: async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
       using _turn = await enter(name)
       return await work()
     },
@@ -158,8 +158,8 @@ export const within = async <Value>(ms: number, promise: Promise<Value>): Promis
 }
 
 /**
- * A queue for each name, whose work has two parts: the first runs at the same time as others' (`limits.atOnce`), the second,
- * after `turn`, in the order in which they entered. Work that fails, at whatever point, only lets the next one pass.
+ * A queue for each name. The first part of the work runs beside others (`limits.atOnce`), the second, after `turn`, in
+ * the order in which they entered. Work that fails lets the next one pass.
  */
 export const createOrderedQueues = (limits: Limits): OrderedQueues => {
   const { waitMaxMs = WAIT_MAX_MS } = limits
@@ -191,10 +191,7 @@ export const createOrderedQueues = (limits: Limits): OrderedQueues => {
   }
 }
 
-/**
- * Lets simultaneous requests share a run: while one run is under way, the next items are collected, up to `sizeMax`. Each
- * caller gets the result or the error of the run with its item.
- */
+/** Shares a run among simultaneous requests: it collects the next items, up to `sizeMax`, during a run. */
 export const createBatcher = <Item, Result>(input: {
   readonly sizeMax: number
   readonly run: (items: readonly Item[]) => Promise<Result>
@@ -227,16 +224,13 @@ export const createBatcher = <Item, Result>(input: {
   }
 }
 
-export type Shares = {
-  /** Runs `work`, unless this name has its share: then `crowded`, and the caller tries later. */
-  run<Result>(name: string, work: () => Promise<Result>): Promise<Result | 'crowded'>
-}
+export type Shares = ReturnType<typeof createShares>
 
 /**
- * Keeps what is slow under one name from taking the places that it shares with others: at most `atOnce` of each name run. More
- * wait for `slowAfterMs`; where that is in vain, or the last one took longer, nobody waits until one was quick again.
+ * Runs at most `atOnce` of each name, so that a slow name does not take all places. More wait for `slowAfterMs`; if
+ * that was in vain, or the last one took longer, none waits until one was quick again.
  */
-export const createShares = (input: { readonly atOnce: number; readonly slowAfterMs: number }): Shares => {
+export const createShares = (input: { readonly atOnce: number; readonly slowAfterMs: number }) => {
   const { atOnce, slowAfterMs } = input
   const queues = createQueues({ atOnce })
   const slow = new Set<string>()
@@ -252,7 +246,8 @@ export const createShares = (input: { readonly atOnce: number; readonly slowAfte
   }
 
   return {
-    run: async (name, work) => {
+    /** Runs `work`, unless this name has its share: then `crowded`, and the caller tries later. */
+    run: async <Result>(name: string, work: () => Promise<Result>): Promise<Result | 'crowded'> => {
       using turn = await enter(name)
       if (turn === null) return 'crowded'
       const begunAtMs = performance.now()

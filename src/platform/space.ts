@@ -3,19 +3,11 @@ import { tryDisk } from '../../db/queries/server.ts'
 import { databaseTrouble } from '../../db/trouble.ts'
 import type { Log } from './process/log.ts'
 
-type Space = {
-  /** Remembers it if this error says that the database has no space or memory left. */
-  readonly note: (error: unknown) => void
-  /** Whether it had none at the last failure or trial. Tries at most every five seconds; that needs no traffic. */
-  readonly isFull: () => Promise<boolean>
-}
-
-export type HasSpace = { readonly space: Space }
+export type HasSpace = { readonly space: ReturnType<typeof watchSpace> }
 
 const TRY_INTERVAL_MS = 5_000
 
-/** Watches whether the database has space left. */
-export const watchSpace = ({ db, log }: { readonly db: Db; readonly log: Log }): Space => {
+export const watchSpace = ({ db, log }: { readonly db: Db; readonly log: Log }) => {
   let full = false
   let triedAtMs = Number.NEGATIVE_INFINITY
   let trying: Promise<void> | null = null
@@ -26,6 +18,7 @@ export const watchSpace = ({ db, log }: { readonly db: Db; readonly log: Log }):
     full = isFull
   }
 
+  /** Remembers it if this error says that the database has no space or memory left. */
   const note = (error: unknown): void => {
     if (databaseTrouble(error) !== 'full') return
     change(true)
@@ -47,7 +40,8 @@ export const watchSpace = ({ db, log }: { readonly db: Db; readonly log: Log }):
 
   return {
     note,
-    isFull: async () => {
+    /** Whether the database was full at the last failure or trial. Tries at most every five seconds. */
+    isFull: async (): Promise<boolean> => {
       if (trying === null && performance.now() - triedAtMs > TRY_INTERVAL_MS) trying = attempt()
       await trying
       return full

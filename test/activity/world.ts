@@ -28,7 +28,7 @@ import { createApiAudit, createWorkerAudit } from '../../src/platform/audit/audi
 import { type Config, Secret } from '../../src/platform/config.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { answerOf } from '../../src/platform/http/failure.ts'
-import { checkNetwork, checkQuery } from '../../src/platform/http/query.ts'
+import { checkNetwork, checkQuery } from '../../src/platform/http/text.ts'
 import { createMetrics } from '../../src/platform/metrics/metrics.ts'
 import { evmNetworkRow, NETWORKS, networkRows } from '../../src/platform/networks.ts'
 import { createLog } from '../../src/platform/process/log.ts'

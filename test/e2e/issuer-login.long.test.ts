@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Page } from 'playwright-core'
-import { callbackOf } from '../../src/identity/issuers/callback.ts'
-import { addIssuer } from '../../src/identity/issuers/issuers.ts'
+import { addIssuer, callbackOf } from '../../src/identity/issuers/issuers.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { startOpenidProvider } from '../support/openid-provider.ts'
 import { startLoginWorld, until } from './login-world.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { atMostEvery } from '../../src/platform/environment/at-most-every.ts'
+import { atMostEvery } from '../../src/platform/queue.ts'
 
 const HOUR_MS = 3_600_000
 

@@ -55,7 +55,7 @@ test.skipIf(process.platform !== 'linux')(
   'forbidCoreDumps turns core dumps off and says whether it could',
   async () => {
     const script = `
-    import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../../src/platform/process/core-dumps.ts', import.meta.url)))}
+    import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../../src/platform/process/libc.ts', import.meta.url)))}
     const { dlopen } = await import('bun:ffi')
     const { prctl } = dlopen('libc.so.6', { prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' } }).symbols
     const PR_GET_DUMPABLE = 3

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { getuid, platform } from 'node:process'
-import { isMapped, peerUsers } from '../../src/platform/process/peer-users.ts'
+import { isMapped, peerUsers } from '../../src/platform/process/libc.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/vault/client/remote-vault.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { startService } from '../support/service.ts'

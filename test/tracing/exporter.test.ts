@@ -3,7 +3,7 @@
 import { afterEach, expect, test } from 'bun:test'
 import { createLog } from '../../src/platform/process/log.ts'
 import { createExporter, type Exporter } from '../../src/platform/tracing/exporter.ts'
-import { newSpanId, newTraceId } from '../../src/platform/tracing/trace-context.ts'
+import { newSpanId, newTraceId } from '../../src/platform/tracing/otlp.ts'
 import { startCollector } from '../support/collector.ts'
 
 const QUEUE_MAX = 2_048

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { readTraceparent } from '../../src/platform/tracing/trace-context.ts'
+import { readTraceparent } from '../../src/platform/tracing/otlp.ts'
 
 /** The example of https://www.w3.org/TR/trace-context/ §3.2.3. */
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'

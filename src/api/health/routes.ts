@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
-import { atMostEvery } from '../../platform/environment/at-most-every.ts'
 import { describedAs } from '../../platform/http/schema.ts'
+import { atMostEvery } from '../../platform/queue.ts'
 import type { ApiCtx } from '../ctx.ts'
 import { readiness } from './readiness.ts'
 import { Health, Readiness, Stopping } from './schema.ts'

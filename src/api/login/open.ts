@@ -1,6 +1,6 @@
 import type { HasDb } from '../../../db/client.ts'
 import type { HasChains } from '../../chains/chains.ts'
-import { findOwnProject } from '../../identity/auth/own-project.ts'
+import { findOwnProject } from '../../identity/auth/authenticate.ts'
 import { rpIdFor } from '../../identity/auth/relying-party.ts'
 import { readReturnAddress } from '../../identity/auth/return-addresses.ts'
 import { loginIssuers } from '../../identity/issuers/browser-login.ts'

@@ -11,7 +11,7 @@ import { findProject } from '../../../db/queries/projects.ts'
 import type { ApiKeyScope } from '../../../db/words.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import type { HasClock } from '../../platform/clock.ts'
-import { AppError, noSuchProject } from '../../platform/errors.ts'
+import { AppError, invalidInput, noSuchProject } from '../../platform/errors.ts'
 import { readGiven } from '../../platform/http/text.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { newApiKey } from '../auth/api-key.ts'
@@ -28,7 +28,6 @@ type NewApiKeyInput = {
 /** @param text shown once and not stored. */
 type MadeApiKey = { readonly id: string; readonly text: string }
 
-/** Inserts a new API key and its audit row, in the caller's transaction. */
 export const addApiKey = async (ctx: HasAudit & HasIdentity, tx: Tx, input: NewApiKeyInput): Promise<MadeApiKey> => {
   const { projectId, name, scopes, expiresAt, actor } = input
   const { text, hash } = newApiKey()
@@ -45,18 +44,15 @@ export const addApiKey = async (ctx: HasAudit & HasIdentity, tx: Tx, input: NewA
   return { id, text }
 }
 
-/**
- * Creates an API key of a project.
- * @throws invalid_input for a bad name, no scope or a past expiry.
- */
+/** @throws invalid_input for a bad name, no scope or a past expiry. */
 export const createApiKey = async (
   ctx: HasDb & HasAudit & HasIdentity & HasClock,
   input: NewApiKeyInput,
 ): Promise<MadeApiKey> => {
   const name = readGiven('name', input.name)
-  if (input.scopes.length === 0) throw new AppError('invalid_input', 'An API key must have at least one scope.')
+  if (input.scopes.length === 0) throw invalidInput('An API key must have at least one scope.')
   if (input.expiresAt !== null && input.expiresAt <= ctx.now()) {
-    throw new AppError('invalid_input', 'The expiry must be in the future.')
+    throw invalidInput('The expiry must be in the future.')
   }
   if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
   return ctx.db.transaction((tx) => addApiKey(ctx, tx, { ...input, name }))
@@ -68,10 +64,7 @@ export const listApiKeys = async (ctx: HasDb, projectId: string): Promise<readon
   return selectApiKeys(ctx.db, projectId)
 }
 
-/**
- * Revokes an API key. Every process refuses it from the next request on. Idempotent.
- * @returns false if it was already revoked.
- */
+/** Every process refuses it from the next request on. Idempotent. @returns false if it was already revoked. */
 export const revokeApiKey = async (
   ctx: HasDb & HasAudit,
   input: { readonly id: string; readonly actor: string },

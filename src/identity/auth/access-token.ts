@@ -1,8 +1,9 @@
 // Access tokens: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). The signing keys are in the database, sealed with the
-// identity key, which only the API has. A key is published before it signs, and stays published until the last token that
-// it signed has expired.
+// identity key, which only the API has. A key is published before it signs, and stays published until the last token
+// that it signed has expired.
 
 import {
+  calculateJwkThumbprint,
   decodeProtectedHeader,
   errors,
   exportJWK,
@@ -22,12 +23,46 @@ import {
   lockTokenKeys,
   type TokenKeyRow,
 } from '../../../db/queries/token-keys.ts'
+import { repeat } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { Log } from '../../platform/process/log.ts'
 import type { Sealer } from '../../platform/sealing/sealer.ts'
 import type { SecurityEvents } from '../security-events.ts'
 import { reportForged } from './row-macs.ts'
-import { isOwnTokenKey, openTokenKey, sealTokenKey, tokenKeyIdOf } from './token-key.ts'
+
+// A row of a key that signs access tokens. Its private half is sealed with the identity key. The seal names the row's
+// id, which is the thumbprint of the public key: so an attacker with the database but without the identity key can add
+// no public key under which we would accept tokens.
+
+const PURPOSE = 'token key'
+
+type KeyRow = Pick<TokenKeyRow, 'id' | 'publicKey' | 'sealed'>
+
+/** A row's id: the JWK thumbprint (RFC 7638) of an Ed25519 key. @param x the public key, as in a JWK. */
+const tokenKeyIdOf = (x: string): Promise<string> => calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
+
+/** @param input.plaintext the private key, 32 bytes; the caller zeroes it. */
+export const sealTokenKey = (
+  identity: Pick<Sealer, 'seal'>,
+  input: { readonly id: string; readonly plaintext: Uint8Array },
+): Uint8Array => identity.seal({ purpose: PURPOSE, rowId: input.id, plaintext: input.plaintext })
+
+/** @returns the private key, which the caller zeroes. @throws Error if the row was not sealed by us. */
+export const openTokenKey = (identity: Pick<Sealer, 'open'>, { id, sealed }: KeyRow): Uint8Array =>
+  identity.open({ purpose: PURPOSE, rowId: id, sealed })
+
+/** Whether a process with the identity key made the row. @throws unavailable if the key was changed meanwhile. */
+export const isOwnTokenKey = async (identity: Pick<Sealer, 'open'>, row: KeyRow): Promise<boolean> => {
+  if ((await tokenKeyIdOf(row.publicKey)) !== row.id) return false
+  try {
+    openTokenKey(identity, row).fill(0)
+    return true
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unavailable') throw error
+    return false
+  }
+}
 
 const ALGORITHM = 'EdDSA'
 /** Each process reads the keys again after this time, so a new or dropped key takes effect within it. */
@@ -96,7 +131,6 @@ const listOwnKeys = async (
   return own
 }
 
-/** Adds the next key when the newest one has signed for 30 days, and drops keys whose tokens have all expired. */
 export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> => {
   await ctx.db.transaction(async (tx) => {
     await lockTokenKeys(tx)
@@ -111,26 +145,20 @@ export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> =>
 const CHECK_INTERVAL_MS = 600_000
 
 /**
- * Rotates the keys of access tokens when due: checks now, and then every ten minutes. Every API process does, as the worker
- * can neither read nor create a key; a database lock makes sure that only one of them creates the next.
+ * Each API process checks, as the worker has no such key. A lock lets only one of them create the next key.
  * @returns a function that stops the checks; call it before the database is closed.
  */
 export const startRotatingTokenKeys = (
   ctx: KeysCtx & { readonly now: () => Date; readonly log: Log },
-): (() => Promise<void>) => {
-  let check = Promise.resolve()
-  const start = (): void => {
-    check = rotateTokenKeys(ctx, ctx.now()).catch((err: unknown) => {
-      ctx.log.warn({ err }, 'could not check whether the keys of access tokens are due for rotation')
-    })
-  }
-  start()
-  const timer = setInterval(start, CHECK_INTERVAL_MS)
-  return async () => {
-    clearInterval(timer)
-    await check
-  }
-}
+): (() => Promise<void>) =>
+  repeat({
+    everyMs: CHECK_INTERVAL_MS,
+    isAtOnce: true,
+    work: () =>
+      rotateTokenKeys(ctx, ctx.now()).catch((err: unknown) => {
+        ctx.log.warn({ err }, 'could not check whether the keys of access tokens are due for rotation')
+      }),
+  })
 
 /** Replaces all keys by a new one. Every access token becomes invalid within 30 seconds. @returns the new key's id. */
 export const replaceTokenKeys = (ctx: KeysCtx, also: (tx: Tx, id: string) => Promise<void>): Promise<string> =>
@@ -283,8 +311,8 @@ export const createAccessTokens = (
 
     /** null for a token that we did not sign. An expired token is returned too, because logout accepts one. */
     verify: async (token: string): Promise<VerifiedToken | null> => {
-      const seen = verified.get(token)
-      if (seen !== undefined) return (await keyring.knows(seen.keyId)) ? seen.token : null
+      const known = verified.get(token)
+      if (known !== undefined) return (await keyring.knows(known.keyId)) ? known.token : null
       const keyId = keyIdOf(token)
       const key = keyId === null ? null : await keyring.publicKey(keyId)
       if (keyId === null || key === null) return null
@@ -300,7 +328,6 @@ export const createAccessTokens = (
       }
     },
 
-    /** A JWK Set (RFC 7517 §5). */
     jwks: async () => ({ keys: (await keyring.current()).map(jwkOf) }),
   }
 }

@@ -1,12 +1,12 @@
-// Who pays for a request before anything is done for it: its bearer token, if the token was accepted a while ago, else its address.
-// So a flood of wrong tokens, of logins or of requests without a token is refused after one look into memory.
+// Each request first spends: from its bearer token if that was accepted before, else from its address. So one look into
+// memory refuses a flood of wrong tokens, of logins or of requests without a token.
 //
-//   the request has                       spends from        gets it back
-//   a token that was accepted here        the token's own    never: as many requests a second as a caller may send
-//   another token, or none                its address        when the token is accepted; not for 401, nor on public routes
+//   the request has                  spends from        gets it back
+//   a token that was accepted here   the token's own    never: as many requests a second as a caller may send
+//   another token, or none           its address        when the token is accepted; never on public routes
 //
-// Behind one address (NAT) others may use it up. Tokens that were accepted here go on working meanwhile; a token that this process
-// has not seen yet, and a login, gets 429 and can be sent again a second later.
+// Callers behind one address (NAT) share it. Accepted tokens continue to work when it is used up. A login, and a token
+// that this process does not know yet, then get 429 and can be sent again a second later.
 
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -40,7 +40,7 @@ export const createAllowance = (
   const accepted = new LRUCache<string, true>({ max: ACCEPTED_MAX })
   const spenders = new WeakMap<Request, string>()
 
-  /** Headers differ in their project and issuer too, but whether a token is accepted is asked again for each request. */
+  /** The project and the issuer of a request are not part of it: each request is authenticated anew. */
   const tokenOf = (request: Request): string => createHash('sha256').update(tokenIn(request)).digest('base64')
 
   return {
@@ -52,7 +52,6 @@ export const createAllowance = (
       spenders.set(request, spender)
       await requests.spend(spender, 1)
     },
-    /** The request's token was accepted. */
     accept: async (request: Request): Promise<void> => {
       const [token, spender] = [tokenOf(request), spenders.get(request)]
       accepted.set(token, true)

@@ -2,35 +2,36 @@ import { LRUCache } from 'lru-cache'
 import type { HasDb } from '../../../db/client.ts'
 import { endedName, readUnlessEnded } from '../../../db/deciding-rows.ts'
 import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../../db/queries/api-keys.ts'
-import type { Project } from '../../../db/queries/projects.ts'
+import { findProject, type Project } from '../../../db/queries/projects.ts'
 import { findLiveSessions } from '../../../db/queries/sessions.ts'
 import type { HasClock } from '../../platform/clock.ts'
 import type { HasConfig } from '../../platform/config.ts'
 import { AppError, type SecurityEvent } from '../../platform/errors.ts'
 import { addressOf } from '../../platform/http/peer.ts'
-import { UUID } from '../../platform/http/text.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import { createBatcher } from '../../platform/queue.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { HasIssuers } from '../issuers/admit.ts'
-import { TOKEN_CHECKS } from '../issuers/token-check.ts'
+import { TOKEN_CHECKS } from '../issuers/verify-token.ts'
 import type { HasSecurityEvents } from '../security-events.ts'
 import type { HasTokens } from './access-token.ts'
 import { hashApiKey } from './api-key.ts'
 import { actorOf, type Caller } from './caller.ts'
-import { projectNamedBy, tokenSourceNamedBy } from './caller-headers.ts'
-import { findOwnProject } from './own-project.ts'
-import { apiKeyMac, isOurs, isOver, sessionMac } from './row-macs.ts'
+import { bearerOf, readProjectHeader, tokenSourceNamedBy } from './caller-headers.ts'
+import { apiKeyMac, isOurs, isOver, projectMac, sessionMac } from './row-macs.ts'
 
-const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
-/** Issuers write groups and roles into their tokens: 200 groups take some 10,500 characters. */
-const BEARER_CHARACTERS_MAX = 16_384
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-type AuthenticateCtx = HasDb & HasClock & HasLog & HasTokens & HasIssuers & HasConfig & HasIdentity & HasSecurityEvents
+export type AuthenticateCtx = HasDb &
+  HasClock &
+  HasLog &
+  HasTokens &
+  HasIssuers &
+  HasConfig &
+  HasIdentity &
+  HasSecurityEvents
 
-/** Rows that a process remembers to have admitted. */
 const ADMITTED_MAX = 100_000
 
 type Lookup<Row> = {
@@ -41,8 +42,8 @@ type Lookup<Row> = {
 }
 
 /**
- * Looks up keys or sessions that are requested at the same time in one query. What was admitted and is not there any more has ended for
- * good: if the database shows it later, somebody has put it back, and it is not admitted.
+ * Simultaneous look-ups share a query. A row that was admitted and has gone is ended for good: if the database shows it
+ * again, somebody has put it back, and it is not admitted.
  */
 const batchedLookup = <Row extends { readonly id: string }>({ db }: HasDb, lookup: Lookup<Row>) => {
   const { table, find, idOf, isOurs: isAdmitted } = lookup
@@ -70,10 +71,7 @@ const batchedLookup = <Row extends { readonly id: string }>({ db }: HasDb, looku
   return async (id: string): Promise<Row | null> => (await findBatched(id)).get(id) ?? null
 }
 
-/**
- * Identifies the caller by the project header and the bearer token. Each request queries the database, so that a
- * revocation takes effect at once; simultaneous requests share a query.
- */
+/** Each request queries the database, so a revocation takes effect at once. Simultaneous requests share a query. */
 export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) => Promise<Caller>) => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
   const macs = { ofKeys: apiKeyMac(ctx.identity), ofSessions: sessionMac(ctx.identity) }
@@ -144,28 +142,19 @@ const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | und
   return { kind: hashApiKey(bearer) === null ? 'access_token_forged' : 'api_key_unknown', projectId }
 }
 
-/** The bearer token (RFC 6750 §2.1), or ''. @throws unauthorized for one that is too long. */
-export const bearerOf = (headers: Headers): string => {
-  const bearer = BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? ''
-  if (bearer.length <= BEARER_CHARACTERS_MAX) return bearer
-  const sentence = `The bearer token must have at most ${BEARER_CHARACTERS_MAX} characters, and has ${bearer.length}: let its issuer put fewer claims into it.`
-  throw new AppError('unauthorized', sentence)
+type ProjectCtx = HasDb & HasIdentity & HasSecurityEvents
+
+/** @returns null for an unknown project, and if somebody else than the service wrote its settings. */
+export const findOwnProject = async (ctx: ProjectCtx, id: string): Promise<Project | null> => {
+  const row = await findProject(ctx.db, id)
+  return row !== null && isOurs(ctx, projectMac(ctx.identity), { ...row, projectId: id }) ? row : null
 }
 
-/** @throws project_unknown, also if somebody else than the service wrote its settings. */
-export const requireProject = async (
-  ctx: HasDb & HasIdentity & HasSecurityEvents,
-  projectId: string,
-): Promise<Project> => {
+/** @throws project_unknown where `findOwnProject` returns null. */
+export const requireProject = async (ctx: ProjectCtx, projectId: string): Promise<Project> => {
   const project = await findOwnProject(ctx, projectId)
   if (project !== null) return project
   throw new AppError('project_unknown', 'No project has the id in the header X-WalletKit-Project-ID.')
-}
-
-export const readProjectHeader = (headers: Headers): string => {
-  const named = projectNamedBy(headers)
-  if (named !== null && UUID.test(named)) return named
-  throw new AppError('project_required', 'The header X-WalletKit-Project-ID must be the UUID of your project.')
 }
 
 /** The issuer whose token a request has; null for an API key and our own access tokens. */

@@ -6,7 +6,7 @@ import type { ApiKeyScope } from '../../../db/words.ts'
 import { AppError } from '../../platform/errors.ts'
 import { subnetOf } from '../../platform/http/peer.ts'
 import type { Credentials } from '../../vault/contract/required-credentials.ts'
-import type { IssuerToken } from '../issuers/ended-token.ts'
+import type { IssuerToken } from '../issuers/verify-token.ts'
 
 /** An IP address, or '' if it is unknown. */
 type From = { readonly address: string }
@@ -26,7 +26,6 @@ export type UserCaller = From & {
   readonly sessionId: string | null
   /** When such a caller last logged in at the issuer, if their token says it. */
   readonly issuedLoginAt?: Date | null
-  /** Such a caller's token. */
   readonly issuerToken?: IssuerToken
 }
 
@@ -38,7 +37,6 @@ export const reachOf = (caller: Caller): Reach => ({
   ownedBy: caller.kind === 'user' ? caller.userId : null,
 })
 
-/** The caller's name in the audit. */
 export const actorOf = (caller: Caller): string =>
   caller.kind === 'api_key' ? `api_key:${caller.apiKeyId}` : `user:${caller.userId}`
 
@@ -47,7 +45,6 @@ export type Principal = Reach & { readonly actor: string }
 
 export const principalOf = (caller: Caller): Principal => ({ ...reachOf(caller), actor: actorOf(caller) })
 
-/** A principal with the credentials of the request, and the approval that it names. */
 export type Signatory = Principal & {
   readonly credentials: Credentials
   readonly approvalId?: string | undefined
@@ -55,7 +52,6 @@ export type Signatory = Principal & {
   readonly allowsRepeat?: boolean | undefined
 }
 
-/** @param body the request's body, which may have these fields. */
 export const signatoryOf = (
   caller: Caller,
   body: {

@@ -44,7 +44,7 @@ export const algorithmOf = (key: CborMap): number | null => {
   }
 }
 
-/** @returns false for a key that no honest authenticator makes: a point off its curve or of small order, an even RSA modulus. */
+/** @returns false for a point off its curve or of small order, and for an even RSA modulus: no honest key has these. */
 export const isSound = (key: CborMap): boolean => {
   const x = bytesAt(key, KEY.x)
   switch (algorithmOf(key)) {

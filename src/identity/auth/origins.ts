@@ -1,5 +1,5 @@
-// CORS. A preflight names no project, so it succeeds if any project allows the origin. The request itself must come from
-// an origin of its own project. We never allow browser credentials: tokens travel in headers.
+// CORS. A preflight names no project, so it succeeds if any project allows the origin. The request itself must come
+// from an origin of its own project. We never allow browser credentials: tokens travel in headers.
 
 import type { HasDb } from '../../../db/client.ts'
 import { isOriginAllowedByAny, type Project } from '../../../db/queries/projects.ts'
@@ -25,11 +25,10 @@ const ALLOWED_HEADERS = [
 const EXPOSED_HEADERS = 'Retry-After, WWW-Authenticate, X-Request-Id'
 /** A scheme, a host name (RFC 1035 §2.3.4) and a port. */
 const MAX_ORIGIN_CHARACTERS = 280
-const PREFLIGHT_MAX_AGE_SECONDS = '600'
 
 const LOCALHOST = /^http:\/\/localhost(:[0-9]{1,5})?$/
 
-/** An app on Android, by the SHA-256 of the certificate that signed it: what its passkeys have in place of a page's origin. */
+/** An app on Android by the SHA-256 of its certificate. Its passkeys have this in place of an origin. */
 const ANDROID_APP = /^android:apk-key-hash:([A-Za-z0-9_-]{43})$/
 
 /** Whether a text names an app on Android, with a hash as Android writes it. */
@@ -56,46 +55,26 @@ const PUBLIC_PATHS = /^\/(?:metadata\/|\.well-known\/jwks\.json$)/
 /** Lets a page of any origin read a refusal that comes before its origin is looked up. */
 export const OPEN_CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED_HEADERS }
 
-/** Asks no database, and is not kept: the request itself is checked. */
-export const openPreflight = (): Response =>
-  new Response(null, {
-    status: 204,
-    headers: {
-      ...OPEN_CORS,
-      'access-control-allow-methods': 'GET, POST',
-      'access-control-allow-headers': ALLOWED_HEADERS,
-    },
-  })
+const noContent = (headers: Record<string, string>): Response => new Response(null, { status: 204, headers })
 
-const publicPreflight = (): Response =>
-  new Response(null, {
-    status: 204,
-    headers: {
+const PREFLIGHT = { 'access-control-allow-methods': 'GET, POST', 'access-control-allow-headers': ALLOWED_HEADERS }
+const KEPT = { 'access-control-max-age': '600' }
+
+/** Asks no database, and is not kept: the request itself is checked. */
+export const openPreflight = (): Response => noContent({ ...OPEN_CORS, ...PREFLIGHT })
+
+export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | 'headers'>): Promise<Response> => {
+  if (PUBLIC_PATHS.test(new URL(request.url).pathname)) {
+    return noContent({
       'access-control-allow-origin': '*',
       'access-control-allow-methods': 'GET',
       'access-control-allow-headers': '*',
-      'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
-    },
-  })
-
-/** Answers OPTIONS for any path, without a project or a bearer token. */
-export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | 'headers'>): Promise<Response> => {
-  if (PUBLIC_PATHS.test(new URL(request.url).pathname)) return publicPreflight()
+      ...KEPT,
+    })
+  }
   const headers = await corsHeaders(ctx, request.headers.get('origin'))
-  const allowed = 'access-control-allow-origin' in headers
-  return new Response(null, {
-    status: 204,
-    headers: {
-      ...headers,
-      ...(allowed
-        ? {
-            'access-control-allow-methods': 'GET, POST',
-            'access-control-allow-headers': ALLOWED_HEADERS,
-            'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
-          }
-        : {}),
-    },
-  })
+  const isAllowed = 'access-control-allow-origin' in headers
+  return noContent(isAllowed ? { ...headers, ...PREFLIGHT, ...KEPT } : headers)
 }
 
 /** Whether pages of an origin may call for a project. */

@@ -1,21 +1,13 @@
 import { Elysia } from 'elysia'
-import type { HasDb } from '../../../db/client.ts'
 import type { Project } from '../../../db/queries/projects.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasConfig } from '../../platform/config.ts'
-import { readFileBody, readJsonBody } from '../../platform/http/body.ts'
-import { bodyLimitOf, FILE_BODIES } from '../../platform/http/limits.ts'
+import { bodyLimitOf, FILE_BODIES, readFileBody, readJsonBody } from '../../platform/http/body.ts'
 import { type Client, clientOf, subnetOf } from '../../platform/http/peer.ts'
 import { byteRate, type Rate, requestRate } from '../../platform/http/rate.ts'
-import type { HasLog } from '../../platform/process/log.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { HasRequests } from '../../platform/tracing/requests.ts'
-import type { HasIssuers } from '../issuers/admit.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
-import type { HasTokens } from './access-token.ts'
 import { type Allowance, createAllowance } from './allowance.ts'
-import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
+import { type AuthenticateCtx, createAuthenticate, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
+import { readProjectHeader } from './caller-headers.ts'
 import { checkOrigin } from './origins.ts'
 import { requireScope } from './scopes.ts'
 
@@ -27,7 +19,6 @@ export const admission = <Who extends { readonly projectId: string }>(input: {
   readonly admit: (incoming: Incoming) => Promise<Who>
   readonly bytes: Rate
   readonly requests: HasRequests['requests']
-  /** For whom the bytes of the body count. */
   readonly spendersOf: (caller: Who) => readonly string[]
 }) => {
   const admit = async ({ request, route }: Incoming): Promise<Who> => {
@@ -51,20 +42,12 @@ export const admission = <Who extends { readonly projectId: string }>(input: {
     .derive({ as: 'scoped' }, async (context) => ({ caller: context.caller ?? (await admit(context)) }))
 }
 
-type AuthCtx = HasDb &
-  HasClock &
-  HasLog &
-  HasConfig &
-  HasTokens &
-  HasIssuers &
-  HasIdentity &
-  HasSecurityEvents &
-  HasRequests
+type AuthCtx = AuthenticateCtx & HasRequests
 
 const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 
 /**
- * Admits callers with a bearer token. A process needs exactly one: the rate limit counts per API key or user and per process.
+ * A process needs exactly one: it counts the requests of each API key or user.
  * @param bytes how many body bytes an API key may send; for a user the limit also counts per address.
  * @param allowance from which each request has spent before it gets here.
  */

@@ -3,11 +3,10 @@
 // suffix. Android checks that the domain names the app (Digital Asset Links). We do not repeat these checks.
 
 import type { Project } from '../../../db/queries/projects.ts'
-import type { Config } from '../../platform/config.ts'
+import type { HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
 import { isAndroidApp, isOriginOf } from './origins.ts'
 
-type RpCtx = { readonly config: Config }
 type Pages = Pick<Project, 'allowedOrigins'>
 
 const IPV4 = /^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$/
@@ -25,38 +24,37 @@ const isWithin = (origin: string, rpId: string): boolean => {
 
 /** Whether pages of an origin, or an app on Android, may use a project's passkeys with an RP ID. */
 export const isPasskeyPage =
-  (ctx: RpCtx, project: Pages, rpId: string) =>
+  (ctx: HasConfig, project: Pages, rpId: string) =>
   (origin: string): boolean =>
     (isWithin(origin, rpId) || isAndroidApp(origin)) && isOriginOf(ctx, { project, origin })
 
 const LABELS = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/
 
-const pagesOf = ({ config }: RpCtx, allowedOrigins: readonly string[]): readonly string[] => [
+const pagesOf = ({ config }: HasConfig, allowedOrigins: readonly string[]): readonly string[] => [
   ...allowedOrigins,
   config.publicBaseUrl,
   ...(config.devnet ? ['http://localhost'] : []),
 ]
 
-/** Whether a project may have this RP ID: the host of one of its pages, or a parent domain that is no top-level domain. */
-export const isRpIdFor = (ctx: RpCtx, project: Pages, rpId: string): boolean => {
+/** An RP ID is the host of one of the project's pages, or a parent domain of it that is no top-level domain. */
+export const isRpIdFor = (ctx: HasConfig, project: Pages, rpId: string): boolean => {
   if (!LABELS.test(rpId) || IPV4.test(rpId)) return false
   return pagesOf(ctx, project.allowedOrigins).some((page) =>
     rpId.includes('.') ? isWithin(page, rpId) : domainOf(page) === rpId,
   )
 }
 
-/** Whether logins of a project can have this RP ID, as `rpIdFor` chooses it. Passkeys with another one log nobody in. */
+/** Whether `rpIdFor` can choose this RP ID for a login. Passkeys with another one log nobody in. */
 export const isRpIdInUse = (
-  ctx: RpCtx,
+  ctx: HasConfig,
   { passkeyRpId, allowedOrigins }: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>,
   rpId: string,
 ): boolean =>
   passkeyRpId === null ? pagesOf(ctx, allowedOrigins).some((page) => domainOf(page) === rpId) : passkeyRpId === rpId
 
 /**
- * Chooses the RP ID of a new ceremony: the project's passkey domain, else the host of the calling page. If a server or an app
- * calls without an `Origin`, it is the only host among the project's origins.
- * @param origin the header `Origin`, which the project allows.
+ * The project's passkey domain, else the host of the calling page. A server or an app sends no `Origin`: then the only
+ * host among the project's origins. @param origin the header `Origin`, which the project allows.
  * @throws passkey_domain_required if none of these exists or fits the page.
  */
 export const rpIdFor = (project: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>, origin: string | null): string => {

@@ -1,12 +1,12 @@
-// Where a browser goes after a login, a consent or the page of credentials. A code of a login travels in that address, and whoever made
-// the link to the login page can have put the hash of a secret of their own into it. So the code must not travel on, as it does through
-// a page of the app that redirects to wherever its query says. Therefore addresses are compared whole, as texts (RFC 9700 §2.1), with a list
-// of the project. A port of a loopback address may differ, because a program on the user's machine takes the one that is free
-// (RFC 8252 §7.3).
+// Where a browser goes after a login, a consent or the page of credentials. The code of a login travels in that
+// address, and an attacker can make a login page's link with the hash of a secret of their own. So no page of the app
+// may pass the code on, as an open redirect does: addresses are compared whole, as texts (RFC 9700 §2.1), with a list
+// of the project. The port of a loopback address may differ, as a program on the user's machine takes a free one (RFC
+// 8252 §7.3).
 
 import type { Project } from '../../../db/queries/projects.ts'
 import type { HasConfig } from '../../platform/config.ts'
-import { AppError } from '../../platform/errors.ts'
+import { invalidInput } from '../../platform/errors.ts'
 import { isOwnOrigin } from './origins.ts'
 
 export const RETURN_ADDRESSES_MAX = 20
@@ -18,10 +18,7 @@ const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost']
 /** `localhost` can be resolved to another address, so its port does not vary. */
 const LOOPBACK_PORT = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):[0-9]{1,5}(?=\/)/
 
-/**
- * A URL that can be in an address: a user name can look like another host, `blob:` URLs have the origin of their creator, and we use the
- * fragment ourselves.
- */
+/** A user name can look like another host, `blob:` URLs have the origin of their creator, and we use the fragment. */
 const plainUrl = (text: string): URL | null => {
   if (text.includes('#') || !URL.canParse(text)) return null
   const url = new URL(text)
@@ -29,7 +26,7 @@ const plainUrl = (text: string): URL | null => {
   return isPlain ? url : null
 }
 
-/** Whether a text can be in a project's list. It must be as browsers write it, so that equal addresses are equal texts. */
+/** A listed address is written as browsers write it, so that equal addresses are equal texts. */
 export const isReturnAddress = (text: string): boolean => {
   const url = text.length > LISTED_MAX_CHARACTERS ? null : plainUrl(text)
   if (url === null || url.href !== text) return false
@@ -40,10 +37,6 @@ const withoutLoopbackPort = (address: string): string => address.replace(LOOPBAC
 
 const isListed = (list: readonly string[], text: string): boolean =>
   list.some((each) => withoutLoopbackPort(each) === withoutLoopbackPort(text))
-
-const refuse = (sentence: string): never => {
-  throw new AppError('invalid_input', sentence)
-}
 
 const AT_AN_ORIGIN =
   'The parameter redirect_uri must be a URL without a fragment, at an origin that the project allows.'
@@ -56,20 +49,17 @@ const withoutList = (
   { project, url }: { readonly project: Pick<Project, 'id' | 'allowedOrigins'>; readonly url: URL | null },
 ): URL => {
   if (config.environment === 'mainnet') {
-    return refuse(
+    throw invalidInput(
       `The project has no return addresses, so redirect_uri is refused. The operator adds one with: bun run cli project return-addresses add ${project.id} <address>`,
     )
   }
   const isAllowed = (origin: string) =>
     project.allowedOrigins.includes(origin) || (config.devnet && isOwnOrigin({ config }, origin))
-  return url !== null && isAllowed(url.origin) ? url : refuse(AT_AN_ORIGIN)
+  if (url === null || !isAllowed(url.origin)) throw invalidInput(AT_AN_ORIGIN)
+  return url
 }
 
-/**
- * Checks where a user may return to.
- * @returns the URL as browsers write it.
- * @throws invalid_input with a sentence for the app's developer.
- */
+/** @returns the URL as browsers write it. @throws invalid_input with a sentence for the app's developer. */
 export const readReturnAddress = (
   ctx: HasConfig,
   project: Pick<Project, 'id' | 'allowedOrigins' | 'returnAddresses'>,
@@ -77,5 +67,6 @@ export const readReturnAddress = (
 ): string => {
   const url = text.length > ASKED_MAX_CHARACTERS ? null : plainUrl(text)
   if (project.returnAddresses.length === 0) return withoutList(ctx, { project, url }).href
-  return url !== null && isListed(project.returnAddresses, text) ? url.href : refuse(IN_THE_LIST)
+  if (url === null || !isListed(project.returnAddresses, text)) throw invalidInput(IN_THE_LIST)
+  return url.href
 }

@@ -27,7 +27,6 @@ const JwkSet = Type.Object(
 
 const { detail, withHeaders } = describedAs('Users')
 
-/** Publishes the public keys of access tokens. */
 export const tokenKeyRoutes = (ctx: HasTokens) =>
   new Elysia({ normalize: false }).get(
     '/.well-known/jwks.json',

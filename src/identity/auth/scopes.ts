@@ -1,5 +1,6 @@
 // The scope that an API key needs for each call. Reading needs `read`. Using a wallet needs `sign`. Creating wallets,
-// exporting secrets and deciding who controls a wallet need `admin`. A key can have several scopes; none implies another.
+// exporting secrets and deciding who controls a wallet need `admin`. A key can have several scopes; none implies
+// another.
 
 import type { ApiKeyScope } from '../../../db/words.ts'
 import { AppError } from '../../platform/errors.ts'
@@ -31,24 +32,6 @@ const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeySc
   ['/tokens/mint', 'sign'],
   ['/tokens/transfer', 'sign'],
   ['/tokens/batch-transfer', 'sign'],
-
-  ['/wallets', 'admin'],
-  ['/wallets/import', 'admin'],
-  ['/wallets/export', 'admin'],
-  ['/wallets/change-user-pin', 'admin'],
-  ['/wallets/put-under-policies', 'admin'],
-  ['/wallets/recovery-code', 'admin'],
-  ['/wallets/recovery-code/remove', 'admin'],
-  ['/wallets/passkey-secret', 'admin'],
-  ['/wallets/passkey-secret/remove', 'admin'],
-  ['/policies', 'admin'],
-  ['/policies/revoke', 'admin'],
-  ['/webhooks', 'admin'],
-  ['/webhooks/update', 'admin'],
-  ['/webhooks/remove', 'admin'],
-  ['/webhooks/rotate', 'admin'],
-  ['/webhooks/test', 'admin'],
-  ['/webhooks/replay', 'admin'],
 ])
 
 type Call = { readonly method: string; readonly route: string }

@@ -3,7 +3,6 @@
 import { ParsedMessage } from '@spruceid/siwe-parser'
 import { SUBSTRATE_NETWORKS } from '../../platform/networks.ts'
 
-/** How far the signer's clock may be off. */
 const CLOCK_TOLERANCE_MS = 60_000
 
 export type SignInMessage = {
@@ -43,10 +42,7 @@ export const isTimely = (
   message.expiresAtMs > at.nowMs &&
   message.notBeforeMs <= at.nowMs
 
-/**
- * The origin that domain, URI and scheme agree on, or null. Each must be written as browsers write it: without user
- * information, default port or capitals.
- */
+/** The origin on which domain, URI and scheme agree, or null. Each must be written as browsers write it. */
 export const originOf = ({ scheme, domain, uri }: SignInMessage): string | null => {
   if (!URL.canParse(uri)) return null
   const { origin, protocol } = new URL(uri)
@@ -75,23 +71,25 @@ export const parseSiwe = (text: string): SignInMessage | null => {
   return { scheme: scheme ?? null, domain, uri, address, chainId, nonce, ...timesOf(message) }
 }
 
-// Sign-in with a Substrate account: EIP-4361's message with an SS58 address. It is read as strictly as EIP-4361, but accepts
-// what Talisman's `siws` writes: version 1.0.0, one empty line if there is no statement, and no chain id or a free one.
+// Sign-in with a Substrate account: EIP-4361's message with an SS58 address. It is read as strictly as EIP-4361, but
+// accepts what Talisman's `siws` writes: version 1.0.0, one empty line if there is no statement, and no chain id or a
+// free one.
 
 const INSTANT = '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})'
 /** RFC 3986 characters. `originOf` checks the URI further. */
 const URI = '[!-~]+'
 
 /**
- * All lines, in order. In the chain id, `polkadot` is CAIP-2's namespace of all Substrate chains, not a network. The namespace alone
- * is enough, because keys are the same on all of them.
+ * All lines, in order. In the chain id, `polkadot` is CAIP-2's namespace of all Substrate chains, not a network. The
+ * namespace alone is enough, because keys are the same on all of them.
  */
 const MESSAGE = new RegExp(
   [
     '^(?:(?<scheme>[a-z][a-z0-9+.-]*)://)?(?<domain>[!-.0-~]+) wants you to sign in with your ',
     `(?:${['Substrate', ...SUBSTRATE_NETWORKS].join('|')}) account:\n`,
     '(?<address>[1-9A-HJ-NP-Za-km-z]{46,50})\n',
-    // The characters that EIP-4361 allows, without ", \, `, {, | and }: a statement cannot look like a line end or a quote.
+    // The characters that EIP-4361 allows, without ", \, `, {, | and }: a statement cannot look like a line end or a
+    // quote.
     "(?:\n(?:[A-Za-z0-9 !#$%&'()*+,./:;=?@[\\]_~-]+\n\n|\n)?)",
     `URI: (?<uri>${URI})\n`,
     'Version: 1(?:\\.0\\.0)?\n',

@@ -1,8 +1,50 @@
 import { LRUCache } from 'lru-cache'
 import type { Db } from '../../../db/client.ts'
 import { countTry } from '../../../db/queries/throttles.ts'
+import type { HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
+import { subnetOf } from '../../platform/http/peer.ts'
 import type { Sealer } from '../../platform/sealing/sealer.ts'
+import type { Visitor } from './plugin.ts'
+
+// How often a login may be begun and tried. Limits by caller's address (for IPv6, its subnet) stop one caller who tries
+// many targets. Limits by target stop many callers who try one target. The devnet allows a hundred times as many.
+
+type From = Pick<Visitor, 'client'>
+type Beginning = From & Pick<Visitor, 'projectId'>
+
+const MINUTE = 60
+const WINDOW = 15 * MINUTE
+const DAY = 86_400
+
+const limit = (
+  { config }: HasConfig,
+  { of, tries, windowSeconds = WINDOW }: Pick<Limit, 'of' | 'tries'> & Partial<Limit>,
+): Limit => ({ of, tries: config.devnet ? tries * 100 : tries, windowSeconds })
+
+export const beginLimit = (ctx: HasConfig, { projectId, client }: Beginning, way: string): Limit =>
+  limit(ctx, { of: ['begin from', way, projectId, subnetOf(client.address)], tries: 30 })
+
+/** Session challenges from one address. The login page creates one for each user whom it sends back. */
+export const challengeLimit = (ctx: HasConfig, { projectId, client }: Beginning): Limit =>
+  limit(ctx, { of: ['challenge from', projectId, subnetOf(client.address)], tries: 300 })
+
+/** Limits load only, as nobody can guess a challenge. A strict limit would let anybody lock out a known wallet. */
+export const targetLimit = (ctx: HasConfig, { projectId }: Beginning, way: string, target: string): Limit =>
+  limit(ctx, { of: ['begin for', way, projectId, target], tries: 60 })
+
+/** Mails to one e-mail address. Each gives five tries at a code of six digits, so a day gives at most a hundred. */
+export const mailLimits = (ctx: HasConfig, { projectId }: Beginning, way: string, target: string): readonly Limit[] => [
+  limit(ctx, { of: ['mail to', way, projectId, target], tries: 5 }),
+  limit(ctx, { of: ['mail to, a day', way, projectId, target], tries: 20, windowSeconds: DAY }),
+]
+
+export const tryLimit = (ctx: HasConfig, { client }: From, what: string): Limit =>
+  limit(ctx, { of: ['try from', what, subnetOf(client.address)], tries: 100, windowSeconds: MINUTE })
+
+/** Reads of session challenges from one address: enough for ten devices that poll once a second. */
+export const readLimit = (ctx: HasConfig, { client }: From): Limit =>
+  limit(ctx, { of: ['look from', subnetOf(client.address)], tries: 600, windowSeconds: MINUTE })
 
 export type Limit = {
   /** What is tried, and by whom or for whom. Each combination has its own counter. */
@@ -13,7 +55,7 @@ export type Limit = {
 
 const COUNTERS_MAX = 100_000
 
-/** The tries that this process has let through, by its own clock: the database's owner can set back what the database has. */
+/** The tries that this process admitted, by its own clock: the owner of the database can reset the other count. */
 const admissions = new WeakMap<Db, LRUCache<string, { tries: number }>>()
 
 /** Two windows of the database may overlap one of this process, so twice as many may be right. */
@@ -28,8 +70,7 @@ const admit = (db: Db, { key, limit }: { readonly key: Uint8Array; readonly limi
 }
 
 /**
- * Counts a try against each limit, for all processes together. Call it before any look-up, so that it treats known and
- * unknown names alike.
+ * Counts a try for all processes. Call it before any look-up, so that known and unknown names are treated alike.
  * @throws rate_limited with the seconds to wait.
  */
 export const throttle = async (

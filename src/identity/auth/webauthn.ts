@@ -1,6 +1,6 @@
-// The two ceremonies of WebAuthn (Web Authentication Level 3, §7.1 and §7.2). This file knows no users and no tables. The
-// library checks formats and signatures; cose-key.ts is stricter where the library is lenient. Our own rules are checked
-// last, so that a refusal by one of them means that everything else was right:
+// The two ceremonies of WebAuthn (Web Authentication Level 3, §7.1 and §7.2). This file knows no users and no tables.
+// The library checks formats and signatures; cose-key.ts is stricter where the library is lenient. Our own rules are
+// checked last, so that a refusal by one of them means that everything else was right:
 // - the authenticator verified the user (PIN or biometrics), because the passkey is the whole login;
 // - the page was not in a frame of another site;
 // - the attestation names no manufacturer: we ask for none, and parsing certificate chains is not worth the risk.
@@ -111,7 +111,7 @@ const isUnattested = (object: CborMap): boolean => {
   return format === 'none' || (format === 'packed' && statement instanceof Map && !statement.has('x5c'))
 }
 
-/** §8.2: `alg` must be the key's, and nothing else may be in the statement. The library accepts any `alg` with the same hash. */
+/** §8.2: `alg` must be the key's, and no other field may be there. The library accepts any `alg` of the same hash. */
 const isOwnStatement = (object: CborMap, algorithm: number): boolean => {
   const statement = object.get('attStmt')
   if (object.get('fmt') === 'none') return true

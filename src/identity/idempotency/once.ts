@@ -1,10 +1,11 @@
-// `Idempotency-Key`: if an answer was lost and the request is sent again, it gets the first answer and does nothing. The
-// answer is stored in the database transaction of the effect, so neither exists without the other.
+// `Idempotency-Key`: if an answer was lost and the request is sent again, it gets the first answer and does nothing.
+// The answer is stored in the database transaction of the effect, so neither exists without the other.
 //
-// What custody makes has a transaction of its own, which comes before. So the id of a new thing is computed from the request: if
-// the process dies in between, the request finds with the same id what it made.
+// What custody makes has a transaction of its own, which comes before. So the id of a new thing is computed from the
+// request: if the process dies in between, the request finds with the same id what it made.
 //
-// An answer can be an address to which people send coins. So each has a MAC, and an answer that somebody else wrote is not shown.
+// An answer can be an address to which people send coins. So each has a MAC, and an answer that somebody else wrote is
+// not shown.
 
 import { randomUUID } from 'node:crypto'
 import type { HasDb, Queryable } from '../../../db/client.ts'
@@ -16,7 +17,8 @@ import {
 } from '../../../db/queries/idempotency-keys.ts'
 import { canonicalJson } from '../../platform/canonical-json.ts'
 import type { HasClock } from '../../platform/clock.ts'
-import { AppError } from '../../platform/errors.ts'
+import { AppError, invalidInput } from '../../platform/errors.ts'
+import { uuidText } from '../../platform/name-uuid.ts'
 import { createQueues, within } from '../../platform/queue.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
@@ -28,7 +30,6 @@ export type Remember<Result> = ((db: Queryable, result: Result) => Promise<void>
   readonly answerOf?: (result: Result) => RememberedAnswer
 }
 
-/** A first answer, as a text can keep it. */
 export type RememberedAnswer = IdempotencyScope & {
   readonly fingerprintHex: string
   readonly macHex: string
@@ -49,7 +50,7 @@ const keyOf = (headers: Headers): string | null => {
   const key = headers.get('idempotency-key')
   if (key === null) return null
   if (key.length >= 1 && key.length <= MAX_KEY_CHARACTERS) return key
-  throw new AppError('invalid_input', `The header Idempotency-Key must have 1 to ${MAX_KEY_CHARACTERS} characters.`)
+  throw invalidInput(`The header Idempotency-Key must have 1 to ${MAX_KEY_CHARACTERS} characters.`)
 }
 
 /** A fingerprint must not contain guessable secrets, and a request may be repeated after a PIN change. */
@@ -58,19 +59,13 @@ const withoutCredentials = (body: object): object => {
   return rest
 }
 
-/** What the MAC of an answer covers. A fingerprint is a MAC of one field under the same key, so neither passes for the other. */
+/** What an answer's MAC covers. A fingerprint is a MAC of one field under this key, so neither passes for the other. */
 const boundOf = (scope: IdempotencyScope, { fingerprint, answer }: Omit<FirstAnswer, 'mac'>) => {
   const { projectId, principal, path, key } = scope
   return [projectId, principal, path, key, fingerprint, canonicalJson(answer)] as const
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000
-
-/** The first half of a MAC as a UUID of version 8 (RFC 9562 §5.8). */
-const uuidOf = (mac: Uint8Array): string => {
-  const hex = Buffer.from(mac).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
-}
 
 /** Nothing is done again: what the row says may have been done. */
 const forged = ({ projectId, key: subject }: IdempotencyScope): AppError =>
@@ -81,7 +76,6 @@ const forged = ({ projectId, key: subject }: IdempotencyScope): AppError =>
 /** Below the minute after which the runtime closes a connection that is silent (platform/environment/runtime.ts). */
 const ANSWERED_WITHIN_MS = 50_000
 
-/** @param what the part that took long. */
 export const outcomeUnknown = (what: string): AppError =>
   new AppError(
     'unavailable',
@@ -93,7 +87,6 @@ export const outcomeUnknown = (what: string): AppError =>
 class AnsweredMeanwhile extends Error {}
 
 type Submitting = {
-  /** It may have credentials. */
   readonly body: object & Parameters<typeof signatoryOf>[1]
   readonly caller: Caller
   readonly request: { readonly headers: Headers }
@@ -104,7 +97,7 @@ type Submitting = {
 /** @param by.newId what the request creates gets this id. */
 type Verb<Result> = (by: Signatory & { readonly newId: string; readonly remember: Remember<Result> }) => Promise<Result>
 
-type Submit<Result, Answer> = (of: Submitting, verb: Verb<Result>) => Promise<Answer>
+type Submit<Result, Answer> = (submitting: Submitting, verb: Verb<Result>) => Promise<Answer>
 
 const submitOnce = <Result, Answer>(
   ctx: HasDb & HasIdentity & HasClock,
@@ -131,16 +124,17 @@ const submitOnce = <Result, Answer>(
   }
 
   return async ({ body, caller, request, route: path }, verb) => {
-    const by = signatoryOf(caller, body)
+    const signatory = signatoryOf(caller, body)
     const key = keyOf(request.headers)
-    if (key === null) return show(await verb({ ...by, newId: randomUUID(), remember: async () => {} }))
-    const scope = { projectId: caller.projectId, principal: by.actor, path, key }
+    if (key === null) return show(await verb({ ...signatory, newId: randomUUID(), remember: async () => {} }))
+    const scope = { projectId: caller.projectId, principal: signatory.actor, path, key }
     // An imported key is part of it: the MAC reveals nothing, and another key is another request.
     const fields = [canonicalJson(withoutCredentials(body))]
     const fingerprint = macOf(fields)
     // A key is forgotten after a day, and then the same request creates another thing.
     const day = String(Math.floor(ctx.now().getTime() / DAY_MS))
-    const newId = uuidOf(newIdMacOf([...Object.values(scope), fingerprint, day]))
+    const hex = Buffer.from(newIdMacOf([...Object.values(scope), fingerprint, day])).toString('hex')
+    const newId = uuidText({ hex, version: 8, variant: '8' })
     const answerOf = (result: Result): RememberedAnswer => {
       const answer = show(result)
       const [fingerprintHex = '', macHex = ''] = [fingerprint, macOf(boundOf(scope, { fingerprint, answer }))].map(
@@ -157,7 +151,7 @@ const submitOnce = <Result, Answer>(
       const first = await firstAnswer(scope, fields)
       if (first !== null) return first.answer as Answer
       try {
-        return show(await verb({ ...by, newId, remember }))
+        return show(await verb({ ...signatory, newId, remember }))
       } catch (error) {
         // It may have failed because another process did the same request, or while it committed.
         const meanwhile = await firstAnswer(scope, fields).catch((reason: unknown) => {
@@ -171,9 +165,8 @@ const submitOnce = <Result, Answer>(
 }
 
 /**
- * What the handlers of submitting routes are made of: each acts for the caller, with the credentials of the request. It does
- * its work once per (project, principal, path, key); without the header, each time. What takes longer than the limit goes on, and
- * the same request with its Idempotency-Key waits for it.
+ * The handlers of submitting routes: each acts for the caller, once per (project, principal, path, key); without the
+ * header, each time. Work beyond the limit goes on, and the same request with its Idempotency-Key waits for it.
  */
 export const submitRoute = <Result, Answer>(
   ctx: HasDb & HasIdentity & HasClock,
@@ -181,8 +174,8 @@ export const submitRoute = <Result, Answer>(
   answeredWithinMs = ANSWERED_WITHIN_MS,
 ): Submit<Result, Answer> => {
   const submit = submitOnce(ctx, show)
-  return async (of, verb) => {
-    const answer = await within(answeredWithinMs, submit(of, verb))
+  return async (submitting, verb) => {
+    const answer = await within(answeredWithinMs, submit(submitting, verb))
     if (answer === null) throw outcomeUnknown('The request')
     return answer.value
   }

@@ -1,5 +1,5 @@
-// Callers with a token of their project's own identity provider. Their user is made when they are first seen: its id is derived
-// from project, issuer and subject.
+// Callers with a token of their project's own identity provider. Their user is made when they are first seen: its id is
+// derived from project, issuer and subject.
 
 import type { HasDb } from '../../../db/client.ts'
 import {
@@ -19,12 +19,10 @@ import { createBatcher } from '../../platform/queue.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { isOurs, issuerMac, userMac } from '../auth/row-macs.ts'
 import type { HasSecurityEvents } from '../security-events.ts'
-import { derivedUserId } from '../users/user-id.ts'
-import { type IssuerToken, isEndedToken, tokenHashOf } from './ended-token.ts'
+import { derivedUserId, NO_PROOF } from '../users/user.ts'
 import { createKeySets } from './key-sets.ts'
 import { createProvider, type LoginIssuer } from './provider.ts'
-import type { TokenCheck } from './token-check.ts'
-import { verifyIssuerToken } from './verify-token.ts'
+import { type IssuerToken, isEndedToken, type TokenCheck, tokenHashOf, verifyIssuerToken } from './verify-token.ts'
 
 const KEYS_A_QUERY = 200
 
@@ -33,7 +31,6 @@ type AdmitCtx = HasDb & HasClock & HasLog & HasConfig & HasIdentity & HasAudit &
 /** Looks up what is asked for at the same time in one query. */
 const batched = <Key, Row extends Key>(input: {
   readonly find: (keys: readonly Key[]) => Promise<readonly Row[]>
-  /** The same text for a key and its row. */
   readonly nameOf: (key: Key) => string
 }) => {
   const run = async (keys: readonly Key[]) => {
@@ -59,15 +56,7 @@ const makeUser = async (
 ): Promise<UserRow | null> => {
   const { projectId } = issuer
   const by = { issuer: issuer.issuer, subject }
-  const user = {
-    id: derivedUserId(ctx, { projectId, by }),
-    projectId,
-    email: null,
-    signInWallet: null,
-    tokensFrom: null,
-    keptToken: null,
-    ...by,
-  }
+  const user = { ...NO_PROOF, id: derivedUserId(ctx, { projectId, by }), projectId, ...by }
   return ctx.db.transaction(async (tx) => {
     const made = await insertSubject(tx, { ...user, mac: userMac(ctx.identity).of(user) })
     if (made === null) return null
@@ -80,7 +69,6 @@ const makeUser = async (
 
 type Issuers = ReturnType<typeof createIssuers>
 
-/** It checks the tokens of the projects' own identity providers. */
 export type HasIssuers = { readonly issuers: Issuers }
 
 export const createIssuers = (ctx: AdmitCtx) => {
@@ -95,7 +83,6 @@ export const createIssuers = (ctx: AdmitCtx) => {
     nameOf: ({ projectId, issuer, subject }) => JSON.stringify([projectId, issuer, subject]),
   })
 
-  /** The user whom a token names, made if they are new. */
   const userOf = async (input: {
     readonly issuer: IssuerRow
     readonly token: string
@@ -117,15 +104,11 @@ export const createIssuers = (ctx: AdmitCtx) => {
   }
 
   return {
-    /** Asks issuers for logins in a browser. */
     provider: createProvider(ctx),
     /** The user whom an ID token for our login page names. */
     identify: ({ issuer, token }: { readonly issuer: LoginIssuer; readonly token: string }): Promise<Identified> =>
       userOf({ issuer: { ...issuer, audience: issuer.clientId, audienceClaim: 'aud' }, token, isNew: true }),
-    /**
-     * Identifies the caller by a token of one of the project's issuers.
-     * @throws unavailable if the issuer's keys cannot be read.
-     */
+    /** @throws unavailable if the issuer's keys cannot be read. */
     admit: async (input: IssuerKey & { readonly token: string }): Promise<Admitted> => {
       const { projectId, name, token } = input
       const issuer = await findIssuer({ projectId, name })

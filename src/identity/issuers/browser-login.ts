@@ -1,15 +1,16 @@
 // A login at an issuer of the project, in a browser (OpenID Connect's code flow with PKCE):
 //
-//   begin     The page makes a verifier of its own, and keeps it. The browser gets a random secret in a cookie. What the issuer is told
-//             (state, nonce, the hash of our verifier) is made of that secret. A nonce's row says for which issuer and page.
-//   callback  The browser comes back with a code of the issuer. The cookie must be there and fit the state, the issuer must be the one
-//             of the row, and the row is used up before anything else. The ID token then names the user, as a bearer token does.
+//   begin     The page makes a verifier and keeps it. The browser gets a random secret in a cookie. The issuer gets a
+//             state, a nonce and the hash of our verifier, all made of that secret. The nonce's row names the issuer
+//             and the page.
+//   callback  The browser comes back with a code of the issuer. The cookie must fit the state, and the issuer must be
+//             that of the row, which is used up before anything else. The ID token then names the user.
 //   page      It gets the code of a session challenge, which is worth nothing without the page's verifier.
 //
-// So whoever began must be the one who comes back: a link, a code or a cookie that somebody else gives to the browser leads nowhere.
+// So only the browser that began can end the login: a foreign link, code or cookie leads nowhere.
 //
-// Each issuer has a callback of its own. Not every issuer says in its answer who it is (`iss`, RFC 9207), and with a common one a bad
-// issuer could get the code of a good one (RFC 9700 §4.4.2).
+// Each issuer has a callback of its own. Not every issuer says in its answer who it is (`iss`, RFC 9207), and with a
+// common callback a bad issuer could get the code of a good one (RFC 9700 §4.4.2).
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { HasDb } from '../../../db/client.ts'
@@ -17,20 +18,18 @@ import { findIssuers, type IssuerRow, listLoginIssuers } from '../../../db/queri
 import { findSessionChallenge } from '../../../db/queries/session-challenges.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Client } from '../../platform/http/peer.ts'
-import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOurs, issuerMac } from '../auth/row-macs.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, throttle, tryLimit } from '../auth/throttle.ts'
 import type { IdentityCtx } from '../ctx.ts'
 import type { HasSecurityEvents } from '../security-events.ts'
 import { FRESH_SECONDS } from '../users/fresh-login.ts'
-import { beginLimit, tryLimit } from '../users/limits.ts'
 import { issueNonce, takeNonce } from '../users/nonces.ts'
 import { beginChallenge, completeChallenge, hashOf } from '../users/session-challenge.ts'
-import { callbackOf } from './callback.ts'
+import { callbackOf } from './issuers.ts'
 import { IssuerLoginError, type IssuerRefusal, type LoginIssuer } from './provider.ts'
-import { TOKEN_CHECKS } from './token-check.ts'
+import { TOKEN_CHECKS } from './verify-token.ts'
 
 export const LOGIN_SECONDS = 600
 const OF_A_PROJECT_MAX = 20
@@ -50,14 +49,13 @@ const ifForLogin = (ctx: FindCtx, row: IssuerRow | undefined): LoginIssuer | nul
   return { ...row, clientId: row.clientId }
 }
 
-/** The names of the issuers that a project's login page offers. */
 export const loginIssuers = async (ctx: FindCtx, projectId: string): Promise<readonly string[]> =>
   (await listLoginIssuers(ctx.db, { projectId, limit: OF_A_PROJECT_MAX })).flatMap(
     (row) => ifForLogin(ctx, row)?.name ?? [],
   )
 
 const findLoginIssuer = async (
-  ctx: FindCtx,
+  ctx: IdentityCtx,
   key: { readonly projectId: string; readonly name: string },
 ): Promise<LoginIssuer | null> => ifForLogin(ctx, (await findIssuers(ctx.db, [key]))[0])
 
@@ -65,14 +63,12 @@ const findLoginIssuer = async (
 const targetOf = (issuer: Pick<IssuerRow, 'id'>, codeChallenge: string): string => `${issuer.id} ${codeChallenge}`
 
 type Begun = {
-  /** The issuer's page. */
   readonly url: string
-  /** For the browser's cookie. */
   readonly secret: string
   readonly state: string
 }
 
-const noted = (ctx: HasLog, issuer: IssuerRow, error: unknown): IssuerRefusal => {
+const recordFailure = (ctx: IdentityCtx, issuer: IssuerRow, error: unknown): IssuerRefusal => {
   if (!(error instanceof IssuerLoginError)) throw error
   if (error.why !== 'cancelled') {
     const { issuer: of, name, projectId } = issuer
@@ -82,9 +78,8 @@ const noted = (ctx: HasLog, issuer: IssuerRow, error: unknown): IssuerRefusal =>
 }
 
 /**
- * Begins a login at an issuer.
  * @param input.codeChallenge the SHA-256 of the page's verifier, as PKCE writes it.
- * @throws not_implemented for an issuer that the login page does not offer, and unavailable if it does not answer.
+ * @throws not_implemented if the login page does not offer the issuer; unavailable if the issuer does not answer.
  */
 export const beginIssuerLogin = async (
   ctx: IdentityCtx,
@@ -99,9 +94,9 @@ export const beginIssuerLogin = async (
   const secret = randomBytes(32).toString('base64url')
   const { state, nonce, verifier } = partsOf(secret)
   const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
-  const asked = { callback: callbackOf(ctx.config, issuer), state, nonce, codeChallenge }
-  const url = await ctx.issuers.provider.pageOf(issuer, asked).catch((error: unknown) => {
-    noted(ctx, issuer, error)
+  const request = { callback: callbackOf(ctx.config, issuer), state, nonce, codeChallenge }
+  const url = await ctx.issuers.provider.pageOf(issuer, request).catch((error: unknown) => {
+    recordFailure(ctx, issuer, error)
     throw new AppError('unavailable', 'The issuer does not answer at the moment: try again.')
   })
   const target = targetOf(issuer, input.codeChallenge)
@@ -121,7 +116,6 @@ type Answer = {
   readonly projectId: string
   readonly name: string
   readonly query: URLSearchParams
-  /** What the browser's cookie has, or ''. */
   readonly secret: string
 }
 
@@ -139,7 +133,6 @@ const takeBegun = async (ctx: IdentityCtx, { projectId, name, query, secret }: A
 
 type ProvenUser = { readonly userId: string; readonly authenticatedAt: Date }
 
-/** A completed session challenge for the page that began. */
 const challengeFor = async (
   ctx: IdentityCtx,
   of: {
@@ -154,7 +147,7 @@ const challengeFor = async (
     const { code } = await beginChallenge(ctx, tx, { ...begun, way: WAY })
     const read = await findSessionChallenge(tx, hashOf(code))
     if (read === null) throw new Error('a session challenge was not inserted')
-    // The issuer's clock may be ahead of ours.
+    // The issuer's clock may be ahead.
     const at = user.authenticatedAt < read.now ? user.authenticatedAt : read.now
     await completeChallenge(ctx, tx, { read, userId: user.userId, authenticatedAt: at })
     return code
@@ -162,8 +155,8 @@ const challengeFor = async (
 }
 
 /**
- * An issuer may ignore `max_age`, or somebody may have taken it out of the address at which the browser asked. Then the issuer answers
- * for a session of any age: so its ID token must say when the login was (OpenID Connect Core 1.0 §3.1.3.7, step 13).
+ * An issuer may ignore `max_age`, or an attacker may have removed it from the address. Then the issuer answers for an
+ * old session, so its ID token must say when the login was (OpenID Connect Core 1.0 §3.1.3.7, step 13).
  */
 const requireFresh = (authenticatedAt: Date | null, now: Date): Date => {
   if (authenticatedAt === null) {
@@ -173,7 +166,6 @@ const requireFresh = (authenticatedAt: Date | null, now: Date): Date => {
   throw new IssuerLoginError('stale', new Error('The issuer did not ask the user again.'))
 }
 
-/** Ends a login with the issuer's answer, once. It makes the user if they are new. */
 export const endIssuerLogin = async (ctx: IdentityCtx, answer: Answer): Promise<Ended> => {
   const { client, projectId, query } = answer
   await throttle(ctx, [tryLimit(ctx, { client }, WAY)])
@@ -192,6 +184,6 @@ export const endIssuerLogin = async (ctx: IdentityCtx, answer: Answer): Promise<
     const user = { userId: identified.userId, authenticatedAt }
     return { kind: 'proven', code: await challengeFor(ctx, { projectId, client, codeChallenge, user }) }
   } catch (error) {
-    return { kind: 'failed', why: noted(ctx, issuer, error) }
+    return { kind: 'failed', why: recordFailure(ctx, issuer, error) }
   }
 }

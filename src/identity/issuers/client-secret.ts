@@ -1,24 +1,25 @@
-// The secret of our login page at an issuer. It is sealed for exactly this issuer and client, so that nobody who can only write to the
-// database has it sent to another server.
+// The secret of our login page at an issuer. It is sealed for exactly this issuer and client, so that nobody who can
+// only write to the database has it sent to another server.
 
 import type { IssuerRow } from '../../../db/queries/issuers.ts'
 import type { Sealer, SealingKey } from '../../platform/sealing/sealer.ts'
 
 const PURPOSE = 'issuer client secret'
 
-type Of = Pick<IssuerRow, 'id' | 'projectId' | 'issuer' | 'clientId'>
+type IssuerClient = Pick<IssuerRow, 'id' | 'projectId' | 'issuer' | 'clientId'>
 
-const rowIdOf = ({ id, projectId, issuer, clientId }: Of): string => [id, projectId, issuer, clientId ?? ''].join('\n')
+const rowIdOf = ({ id, projectId, issuer, clientId }: IssuerClient): string =>
+  [id, projectId, issuer, clientId ?? ''].join('\n')
 
 export const sealClientSecret = (
   identity: Pick<SealingKey, 'seal'>,
-  { secret, ...of }: Of & { readonly secret: string },
-): Uint8Array => identity.seal({ purpose: PURPOSE, rowId: rowIdOf(of), plaintext: Buffer.from(secret) })
+  { secret, ...client }: IssuerClient & { readonly secret: string },
+): Uint8Array => identity.seal({ purpose: PURPOSE, rowId: rowIdOf(client), plaintext: Buffer.from(secret) })
 
 /** @returns null if somebody else than the service wrote it. A client without a secret has none. */
 export const openClientSecret = (
   identity: Pick<Sealer, 'open' | 'requirePresent'>,
-  row: Of & Pick<IssuerRow, 'sealedSecret'>,
+  row: IssuerClient & Pick<IssuerRow, 'sealedSecret'>,
 ): { readonly secret: string | null } | null => {
   if (row.sealedSecret === null) return { secret: null }
   identity.requirePresent()

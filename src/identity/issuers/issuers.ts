@@ -13,13 +13,18 @@ import { findProject } from '../../../db/queries/projects.ts'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../../db/words.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import type { Config, HasConfig } from '../../platform/config.ts'
-import { AppError, noSuchProject } from '../../platform/errors.ts'
+import { AppError, invalidInput, noSuchProject } from '../../platform/errors.ts'
 import { OutgoingError, refusalOfUrl } from '../../platform/process/outgoing.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { issuerMac } from '../auth/row-macs.ts'
-import { callbackOf } from './callback.ts'
 import { sealClientSecret } from './client-secret.ts'
 import { readKeys } from './key-sets.ts'
+
+/** The address to which an issuer sends people back. The developer registers it there, so it never changes. */
+export const callbackOf = (
+  { publicBaseUrl }: Pick<Config, 'publicBaseUrl'>,
+  { projectId, name }: Pick<IssuerRow, 'projectId' | 'name'>,
+): string => `${publicBaseUrl.replace(/\/$/, '')}/login/oidc/callback/${projectId}/${name}`
 
 /** Our own tokens have this source. */
 const OWN_SOURCE = 'walletkit'
@@ -38,14 +43,13 @@ type ChangeCtx = HasDb & HasAudit & HasIdentity & HasConfig
 type Given = 'projectId' | 'name' | 'issuer' | 'audience' | 'audienceClaim' | 'userClaim' | 'clientId'
 
 type NewIssuer = Pick<IssuerFacts, Given> & {
-  /** Of the client; null for a client without one. */
   readonly clientSecret: string | null
   readonly algorithms: readonly IssuerAlgorithm[]
   readonly actor: string
 }
 
 const refuse = (sentence: string): never => {
-  throw new AppError('invalid_input', sentence)
+  throw invalidInput(sentence)
 }
 
 const requireRight = ({ config }: HasConfig, input: NewIssuer): void => {
@@ -119,22 +123,15 @@ export const removeIssuer = (
     await ctx.audit.record(tx, { projectId, actor, action: 'issuer_removed', subject: row.id, details })
   })
 
-const shownTo = (config: Config) => (row: IssuerRow) => {
-  const { name, issuer, audience, audienceClaim, userClaim, algorithms, clientId, createdAt } = row
-  return {
-    name,
-    issuer,
-    audience,
-    audience_claim: audienceClaim,
-    user_claim: userClaim,
-    algorithms,
-    /** null: the login page does not offer it. */
-    client_id: clientId,
-    /** What must be registered at the issuer. */
-    callback: clientId === null ? null : callbackOf(config, row),
-    created_at: createdAt.toISOString(),
-  }
-}
+const shownTo = (config: Config) => (row: IssuerRow) => ({
+  ...factsForAudit(row),
+  algorithms: row.algorithms,
+  /** null: the login page does not offer it. */
+  client_id: row.clientId,
+  /** What must be registered at the issuer. */
+  callback: row.clientId === null ? null : callbackOf(config, row),
+  created_at: row.createdAt.toISOString(),
+})
 
 export const listIssuers = async (
   { db, config }: HasDb & HasConfig,

@@ -1,12 +1,13 @@
-// The signing keys of issuers: found by OpenID Connect Discovery 1.0, kept in memory, and read again when an issuer changes them.
+// The signing keys of issuers: found by OpenID Connect Discovery 1.0, kept in memory, and read again when an issuer
+// changes them.
 //
 //   younger than 10 minutes       used as they are
 //   up to an hour                 used, while they are read again
 //   older, or never read          read first; if the issuer does not answer: 503
 //   a token with an unknown key   read again, at most every 30 seconds for each issuer
 //
-// So a short failure of an issuer stops nobody, and an issuer's revocation of a key takes effect within the hour. Keys belong to
-// the issuer under whose URL they were found; those of another are never tried.
+// So a short failure of an issuer stops no caller, and an issuer's revocation of a key takes effect within the hour.
+// Keys belong to the issuer under whose URL they were found; those of another are never tried.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
@@ -27,7 +28,7 @@ const KEYS_MAX = 100
 /** An RSA modulus of 8192 bits in base64url. Larger ones take long to verify with. */
 const MEMBER_CHARACTERS_MAX = 1_366
 
-/** Printable, and not long: it comes from a server that is not ours, and operators read it. */
+/** Printable, and not long: it comes from a foreign server, and operators read it. */
 const SHOWN = /^[\x21-\x7e]{1,200}$/
 
 const Discovery = Type.Object({ issuer: Type.String(), jwks_uri: Type.String({ maxLength: 2_048 }) })
@@ -54,12 +55,10 @@ const MEMBERS = new Map<string, readonly (keyof Key)[]>([
   ['OKP', ['crv', 'x']],
 ])
 
-type ReadCtx = HasConfig
-
 /** By OpenID Connect Discovery 1.0 §4. */
 const discoveryUrlOf = (issuer: string): string => `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 
-/** RFC 7517 §5: keys that are not understood, lack members or are out of range are left out. Of the others, those for signatures. */
+/** RFC 7517 §5: leaves out keys for encryption, and keys that are unknown, incomplete or out of range. */
 const usableKeys = (keys: readonly unknown[]): readonly Key[] =>
   keys
     .filter((key) => Value.Check(Key, key))
@@ -74,7 +73,7 @@ const usableKeys = (keys: readonly unknown[]): readonly Key[] =>
 const shown = (text: string): string => (SHOWN.test(text) ? `: "${text}"` : '')
 
 /** Reads an issuer's keys. @throws OutgoingError with a sentence for operators. */
-export const readKeys = async (ctx: ReadCtx, issuer: string): Promise<{ keys: Key[] }> => {
+export const readKeys = async (ctx: HasConfig, issuer: string): Promise<{ keys: Key[] }> => {
   const found = await readJsonFrom(ctx, { url: discoveryUrlOf(issuer), ...LIMITS })
   if (!Value.Check(Discovery, found)) throw new OutgoingError('The discovery document has no issuer or no jwks_uri.')
   if (found.issuer !== issuer) {
@@ -83,10 +82,10 @@ export const readKeys = async (ctx: ReadCtx, issuer: string): Promise<{ keys: Ke
   const read = await readJsonFrom(ctx, { url: found.jwks_uri, ...LIMITS })
   if (!Value.Check(KeySet, read)) throw new OutgoingError('The document at jwks_uri has no list "keys".')
   const keys = usableKeys(read.keys)
-  const among = `Of the ${read.keys.length} keys at jwks_uri`
-  if (keys.length === 0) throw new OutgoingError(`${among} none is a whole key for signatures.`)
+  const count = `Of the ${read.keys.length} keys at jwks_uri`
+  if (keys.length === 0) throw new OutgoingError(`${count} none is a whole key for signatures.`)
   if (keys.length > KEYS_MAX) {
-    throw new OutgoingError(`${among} ${keys.length} are for signatures; at most ${KEYS_MAX} are taken.`)
+    throw new OutgoingError(`${count} ${keys.length} are for signatures; at most ${KEYS_MAX} are taken.`)
   }
   return { keys: [...keys] }
 }
@@ -153,10 +152,7 @@ export const createKeySets = (ctx: HasConfig & HasClock & HasLog) => {
   }
 
   return {
-    /**
-     * Finds the key that a token's header names, among those of one issuer.
-     * @throws unavailable if the issuer does not answer and its keys are not known, or not this one.
-     */
+    /** @throws unavailable if the issuer does not answer and the key in the token's header is unknown. */
     of:
       (issuer: string): JWTVerifyGetKey =>
       async (header, token) => {

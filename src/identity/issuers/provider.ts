@@ -1,4 +1,5 @@
-// What the login page asks an issuer: OpenID Connect's code flow with PKCE, by openid-client. Each request goes through our own guard.
+// What the login page asks an issuer: OpenID Connect's code flow with PKCE, by openid-client. Each request goes through
+// our own guard.
 
 import { LRUCache } from 'lru-cache'
 import {
@@ -25,17 +26,14 @@ import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { openClientSecret } from './client-secret.ts'
 
 const LIMITS = { maxBytes: 65_536, timeoutMs: 5_000 }
-/** How long a discovery document counts. */
 const FRESH_MS = 600_000
 const ISSUERS_MAX = 1_000
 
-/** The issuer asks the user again if they logged in there longer ago. So a login here is as fresh as one in another way. */
+/** The issuer asks the user again after this time, so a login here is as fresh as one in another way. */
 const LOGIN_SECONDS_MAX = 300
 
-/** Why a login at an issuer ended without a user. */
 export type IssuerRefusal = 'cancelled' | 'refused' | 'away' | 'stale'
 
-/** The issuer's answer is no login. */
 export class IssuerLoginError extends Error {
   readonly why: IssuerRefusal
   constructor(why: IssuerRefusal, cause: unknown) {
@@ -46,7 +44,6 @@ export class IssuerLoginError extends Error {
 
 type ProviderCtx = HasConfig & HasIdentity
 
-/** An issuer with a client id. */
 export type LoginIssuer = IssuerRow & { readonly clientId: string }
 
 const guarded =
@@ -93,7 +90,7 @@ const requirePage = (issuer: string, { authorization_endpoint: page = '' }: Serv
   throw new IssuerLoginError('refused', new Error('The authorization endpoint is no page.'))
 }
 
-/** Beside RFC 6749's word those of Apple (`user_cancelled_authorize`), LinkedIn (`user_cancelled_login`) and Facebook (`user_denied`). */
+/** RFC 6749's word, and those of Facebook, Apple (`user_cancelled_authorize`) and LinkedIn (`user_cancelled_login`). */
 const CANCELLED = /^(?:access_denied|user_denied|user_cancell?ed(?:_[a-z]+)*)$/
 
 /** The sentence for the log has no secret: what the library and the issuer say about a failure. */
@@ -118,7 +115,6 @@ const orRefusal = async <Value>(work: () => Promise<Value>): Promise<Value> => {
   }
 }
 
-/** How an issuer is asked, by its discovery document. */
 const createConfigurations = (ctx: ProviderCtx) => {
   const documents = new LRUCache<string, ServerMetadata>({ max: ISSUERS_MAX, ttl: FRESH_MS })
   const fetch = guarded(ctx)
@@ -173,10 +169,7 @@ export const createProvider = (ctx: ProviderCtx) => {
           max_age: String(LOGIN_SECONDS_MAX),
         })
       }),
-    /**
-     * Exchanges the code of the issuer's answer for an ID token, whose signature is not checked.
-     * @param answer.url the callback with the issuer's parameters. @throws IssuerLoginError
-     */
+    /** Checks no signature. @param answer.url the callback with the issuer's parameters. @throws IssuerLoginError */
     idTokenOf: (
       issuer: LoginIssuer,
       answer: { readonly url: URL; readonly state: string; readonly nonce: string; readonly verifier: string },

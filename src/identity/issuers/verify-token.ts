@@ -1,11 +1,49 @@
 // Tokens of issuers: JWTs (RFC 7519) that a project's own identity provider signed, checked by RFC 8725.
 
+import { createHash } from 'node:crypto'
 import { errors, type JWTPayload, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
 import type { IssuerFacts } from '../../../db/queries/issuers.ts'
+import type { UserRow } from '../../../db/queries/users.ts'
 import type { KeySets } from './key-sets.ts'
-import type { TokenCheck } from './token-check.ts'
 
-/** How far the issuer's clock and ours may differ. */
+/**
+ * The checks of an issuer's token, and what each requires, as the end of a sentence. The caller learns which one
+ * failed, as it can read the claims itself; of a token with a foreign signature it learns no more than that.
+ */
+export const TOKEN_CHECKS = {
+  signature: 'it must be a JWT that a key of the issuer signed',
+  kid: 'the issuer must publish a key with its "kid" for its "alg"',
+  alg: 'its "alg" must be one of the algorithms that the project takes',
+  typ: 'its "typ" must be absent, "JWT" or "at+jwt"',
+  iss: 'its "iss" must be the issuer, in every character',
+  aud: 'its "aud", or the claim that the operator named in its place, must be the audience that the project takes',
+  exp: 'its "exp" must be there and not over: get a new one',
+  nbf: 'its "nbf" must not be in the future',
+  iat: 'its "iat" must be within the last day and not in the future: get a new one',
+  user: 'the claim that names the user must be a text of 1 to 255 ASCII characters',
+  ended: 'it was ended: get a new one',
+} as const
+
+export type TokenCheck = keyof typeof TOKEN_CHECKS
+
+// A user's tokens are ended from a moment on: those that the issuer made before count no more. If the user asked for it
+// with such a token, that one token goes on, and no other one, also if it is newer: it may be stolen.
+
+export type IssuerToken = {
+  /** By the issuer's clock, in whole seconds. */
+  readonly issuedAt: Date
+  /** Its SHA-256. */
+  readonly hash: Uint8Array
+}
+
+/** @param token the text as it was sent: another spelling of the same token is another one. */
+export const tokenHashOf = (token: string): Uint8Array => createHash('sha256').update(token).digest()
+
+type Ended = Pick<UserRow, 'tokensFrom' | 'keptToken'>
+
+export const isEndedToken = ({ tokensFrom, keptToken }: Ended, { issuedAt, hash }: IssuerToken): boolean =>
+  tokensFrom !== null && issuedAt < tokensFrom && (keptToken === null || !Buffer.from(keptToken).equals(hash))
+
 const SKEW_SECONDS = 30
 /** A token counts for so long after `iat`, whatever its `exp` says, because we cannot end it. */
 const TOKEN_SECONDS_MAX = 86_400
@@ -90,7 +128,7 @@ const verifyBy = async (
   }
 }
 
-/** @returns the check that failed, for a token that is not the issuer's, is for somebody else, or does not count now. */
+/** @returns the check that failed, if the issuer did not sign the token, or if it has another audience or time. */
 export const verifyIssuerToken = async (
   { keySets, now }: { readonly keySets: KeySets; readonly now: Date },
   { issuer, token }: { readonly issuer: IssuerFacts; readonly token: string },

@@ -6,7 +6,6 @@ const CONNECTIONS_MAX = 4
 const CONNECT_TIMEOUT_MS = 10_000
 /** The longest time without a byte from the server. */
 const SILENCE_TIMEOUT_MS = 20_000
-/** The longest time for one mail in total. */
 const SEND_TIMEOUT_MS = 60_000
 
 /** Nodemailer's error codes that concern this mail, not the connection or our configuration. */
@@ -23,8 +22,8 @@ type OutgoingMail = {
 }
 
 /**
- * Why a mail was refused, as codes only: a server's sentences repeat addresses. `final`: the server refused this mail for
- * good with a reply 5yz (RFC 5321 §4.2.1). A refused login is not final, because the operator can correct it.
+ * Why a mail was refused, as codes only: a server's sentences repeat addresses. `final`: the server refused this mail
+ * for good with a reply 5yz (RFC 5321 §4.2.1). A refused login is not final, because the operator can correct it.
  */
 type Refusal = { readonly reason: string; readonly final: boolean }
 
@@ -55,9 +54,8 @@ const refusalOf = (error: unknown): Refusal => {
 const isLoopback = (hostname: string): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(hostname)
 
 /**
- * Creates a mailer, which connects at the first mail. Connections to other machines must be encrypted, unless the URL says
- * `?requireTLS=false`. Nodemailer reads the rest of the URL's query.
- * @returns null without MAIL_URL.
+ * Connects at the first mail; encrypted to other machines, unless the URL says `?requireTLS=false`. Nodemailer reads
+ * the other parameters of the URL. @returns null without MAIL_URL.
  */
 export const createMailer = async (
   config: Pick<Config, 'mailUrl' | 'mailFrom' | 'publicBaseUrl'>,

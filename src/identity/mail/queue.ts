@@ -23,7 +23,6 @@ export const openMail = (sealer: Sealer, mail: Envelope & { readonly sealed: Uin
   }
 }
 
-/** @param input.text of the mail. */
 export const sealMail = (
   sealer: Pick<Sealer, 'seal'>,
   { text, ...mail }: Envelope & { readonly text: string },
@@ -38,7 +37,6 @@ export type Mail = {
   readonly lifetimeSeconds: number
 }
 
-/** Whether mails are sent, or shown in a devnet. */
 export const sendsMail = (ctx: HasConfig): boolean => ctx.config.mailUrl !== null || ctx.config.devnet
 
 /** @throws not_implemented if this deployment sends no mail. */
@@ -50,7 +48,6 @@ export const requireMail = (ctx: HasConfig): void => {
 /** A name as part of one line of a mail. */
 export const lineOf = (name: string): string => name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 
-/** The text of a mail from its paragraphs. */
 export const mailText = (paragraphs: readonly string[]): string => paragraphs.map((each) => `${each}\n`).join('\n')
 
 /** A line break would begin another header. */

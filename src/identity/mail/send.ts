@@ -28,9 +28,9 @@ const MAX_DELAY_SECONDS = 60
 const delayOf = (mail: WaitingMail): number => Math.min(Math.max(mail.age / 2, FIRST_DELAY_SECONDS), MAX_DELAY_SECONDS)
 
 /**
- * Sends a mail and erases its text, unless it was sent before, was refused for good or has expired. At least once: after a
- * crash between the server's reply and our note of it, the mail goes out again with the same Message-ID. No database
- * transaction is open while it sends.
+ * Sends a mail and erases its text, unless it was sent before, was refused for good or has expired. At least once:
+ * after a crash between the server's reply and our note of it, the mail goes out again with the same Message-ID. No
+ * database transaction is open while it sends.
  * @throws unavailable if the service key was changed, and this process has the earlier one.
  */
 export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult> => {
@@ -47,7 +47,8 @@ export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult
 
   const text = openMail(ctx.sealer, mail)
   if (text === null) {
-    // When the service key is changed, mails are sealed anew: this process may have the earlier key and not know that yet.
+    // When the service key is changed, mails are sealed anew: this process may have the earlier key and not know that
+    // yet.
     await requirePresentKeys(ctx)
     reportForged(ctx, { table: 'mails', id, projectId })
     return fail('it is not as the service wrote it')

@@ -2,7 +2,7 @@ import type { HasDb } from '../../../db/client.ts'
 import { lockProject, type ProjectSettings, setProjectSettings } from '../../../db/queries/projects.ts'
 import type { AuditAct, HasAudit } from '../../platform/audit/audit.ts'
 import type { HasConfig } from '../../platform/config.ts'
-import { AppError, noSuchProject } from '../../platform/errors.ts'
+import { type AppError, invalidInput, noSuchProject } from '../../platform/errors.ts'
 import { UUID } from '../../platform/http/text.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { isAndroidApp } from '../auth/origins.ts'
@@ -17,7 +17,6 @@ type ChangeCtx = HasDb & HasAudit & HasIdentity
 type Change = {
   readonly projectId: string
   readonly action: 'anonymous_login_changed' | 'origins_changed' | 'passkey_domain_changed' | 'return_addresses_changed'
-  /** @returns the changed settings, and the details for the audit. */
   readonly change: (before: ProjectSettings) => {
     readonly now: Partial<ProjectSettings>
     readonly details: AuditAct['details']
@@ -26,8 +25,7 @@ type Change = {
 
 /** A change would give forged settings a valid MAC. */
 const settingsForged = (): AppError =>
-  new AppError(
-    'invalid_input',
+  invalidInput(
     'The settings of this project were changed in the database: restore the allowed origins, the return addresses, the passkey domain and the anonymous login from the audit, then repeat the command.',
   )
 
@@ -59,7 +57,7 @@ export const setAnonymousLogin = (
     }),
   })
 
-/** Whether a text is an origin as browsers send it, a scheme, a host and perhaps a port, or as passkeys of an app on Android have it. */
+/** A scheme, a host and perhaps a port, as browsers send an origin; or the origin of an app on Android. */
 const isOrigin = (text: string): boolean => isAndroidApp(text) || (URL.canParse(text) && new URL(text).origin === text)
 
 type SettingsCtx = ChangeCtx & HasConfig
@@ -71,13 +69,12 @@ const isSafe = ({ config }: HasConfig, origin: string): boolean =>
 
 const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {
   if (!origins.every(isOrigin)) {
-    throw new AppError(
-      'invalid_input',
+    throw invalidInput(
       'Each origin must be like https://app.example.com, without a path, or like android:apk-key-hash:… with the SHA-256 of the certificate of an app in base64url.',
     )
   }
   if (!origins.every((origin) => isSafe(ctx, origin))) {
-    throw new AppError('invalid_input', 'On mainnet each origin must begin with https://.')
+    throw invalidInput('On mainnet each origin must begin with https://.')
   }
 }
 
@@ -85,61 +82,49 @@ const requireOrigins = (ctx: SettingsCtx, origins: readonly string[]): void => {
 const without = (before: readonly string[], removed: readonly string[]): string[] => {
   const unknown = removed.filter((each) => !before.includes(each))
   if (unknown.length > 0) {
-    throw new AppError('invalid_input', `The project does not allow ${unknown.join(', ')}: nothing was changed.`)
+    throw invalidInput(`The project does not allow ${unknown.join(', ')}: nothing was changed.`)
   }
   return before.filter((each) => !removed.includes(each))
 }
 
-/** @returns the origins that are allowed now. */
-const changeOrigins = async (
-  ctx: SettingsCtx,
-  { projectId, change }: { readonly projectId: string; readonly change: (before: readonly string[]) => string[] },
-): Promise<readonly string[]> => {
-  let origins: readonly string[] = []
+const LISTS = {
+  allowedOrigins: { action: 'origins_changed', word: 'origins' },
+  returnAddresses: { action: 'return_addresses_changed', word: 'addresses' },
+} as const
+
+type ListChange = {
+  readonly projectId: string
+  readonly list: keyof typeof LISTS
+  readonly change: (before: readonly string[]) => string[]
+}
+
+const changeList = async (ctx: ChangeCtx, { projectId, list, change }: ListChange): Promise<readonly string[]> => {
+  const { action, word } = LISTS[list]
+  let after: string[] = []
   await changeSetting(ctx, {
     projectId,
-    action: 'origins_changed',
-    change: ({ allowedOrigins: before }) => {
-      const allowedOrigins = change(before)
-      origins = allowedOrigins
-      return { now: { allowedOrigins }, details: { origins: origins.join(' '), before: before.join(' ') } }
+    action,
+    change: (settings) => {
+      const before = settings[list]
+      after = change(before)
+      return { now: { ...settings, [list]: after }, details: { [word]: after.join(' '), before: before.join(' ') } }
     },
   })
-  return origins
+  return after
 }
 
 /** Allows browsers to call for a project from further origins. For operators. @returns all that are allowed now. */
 export const addOrigins = async (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<readonly string[]> => {
   requireOrigins(ctx, origins)
-  return changeOrigins(ctx, { projectId, change: (before) => [...new Set([...before, ...origins])] })
+  const change = (before: readonly string[]) => [...new Set([...before, ...origins])]
+  return changeList(ctx, { projectId, list: 'allowedOrigins', change })
 }
 
 /** The opposite. @throws invalid_input for an origin that is not allowed. @returns those that are still allowed. */
 export const removeOrigins = (ctx: SettingsCtx, { projectId, origins }: Origins): Promise<readonly string[]> =>
-  changeOrigins(ctx, {
-    projectId,
-    change: (before) => without(before, origins),
-  })
+  changeList(ctx, { projectId, list: 'allowedOrigins', change: (before) => without(before, origins) })
 
 type Addresses = { readonly projectId: string; readonly addresses: readonly string[] }
-
-/** @returns the return addresses that the project has now. */
-const changeReturnAddresses = async (
-  ctx: ChangeCtx,
-  { projectId, change }: { readonly projectId: string; readonly change: (before: readonly string[]) => string[] },
-): Promise<readonly string[]> => {
-  let addresses: readonly string[] = []
-  await changeSetting(ctx, {
-    projectId,
-    action: 'return_addresses_changed',
-    change: ({ returnAddresses: before }) => {
-      const returnAddresses = change(before)
-      addresses = returnAddresses
-      return { now: { returnAddresses }, details: { addresses: addresses.join(' '), before: before.join(' ') } }
-    },
-  })
-  return addresses
-}
 
 /** Lets users of a project return to further addresses after a login. For operators. @returns all that it has now. */
 export const addReturnAddresses = async (
@@ -147,20 +132,16 @@ export const addReturnAddresses = async (
   { projectId, addresses }: Addresses,
 ): Promise<readonly string[]> => {
   if (!addresses.every(isReturnAddress)) {
-    throw new AppError(
-      'invalid_input',
+    throw invalidInput(
       'Each return address must be a whole URL as browsers write it, like https://app.example.com/after, of at most 512 characters and without a fragment; http only for 127.0.0.1, [::1] and localhost.',
     )
   }
   const change = (before: readonly string[]): string[] => {
     const now = [...new Set([...before, ...addresses])]
     if (now.length <= RETURN_ADDRESSES_MAX) return now
-    throw new AppError(
-      'invalid_input',
-      `A project can have ${RETURN_ADDRESSES_MAX} return addresses: nothing was changed.`,
-    )
+    throw invalidInput(`A project can have ${RETURN_ADDRESSES_MAX} return addresses: nothing was changed.`)
   }
-  return changeReturnAddresses(ctx, { projectId, change })
+  return changeList(ctx, { projectId, list: 'returnAddresses', change })
 }
 
 /** The opposite. @throws invalid_input for an address that is not in the list. @returns those that are left. */
@@ -168,11 +149,11 @@ export const removeReturnAddresses = (
   ctx: ChangeCtx,
   { projectId, addresses }: Addresses,
 ): Promise<readonly string[]> =>
-  changeReturnAddresses(ctx, { projectId, change: (before) => without(before, addresses) })
+  changeList(ctx, { projectId, list: 'returnAddresses', change: (before) => without(before, addresses) })
 
 /**
- * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of another
- * domain stay stored, but work only if that domain is set again. For operators.
+ * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of
+ * another domain stay stored, but work only if that domain is set again. For operators.
  */
 export const setPasskeyDomain = (
   ctx: SettingsCtx,
@@ -184,8 +165,7 @@ export const setPasskeyDomain = (
     change: (before) => {
       const allowedOrigins = before.allowedOrigins.filter((origin) => isSafe(ctx, origin))
       if (rpId !== null && !isRpIdFor(ctx, { allowedOrigins }, rpId)) {
-        throw new AppError(
-          'invalid_input',
+        throw invalidInput(
           'The passkey domain must be the host of an allowed origin or a parent domain of it, in lower case, without a port, and not an IP address.',
         )
       }

@@ -1,5 +1,6 @@
-// PKCE (RFC 7636): a device keeps a secret, the verifier, and sends only its SHA-256 when it asks for a login. The code of that login
-// is worth nothing without the verifier, so it may be shown, typed on another device, and stand in an address.
+// PKCE (RFC 7636): a device keeps a secret, the verifier, and sends only its SHA-256 when it asks for a login. The code
+// of that login is worth nothing without the verifier, so it may be shown, typed on another device, and stand in an
+// address.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 

@@ -1,28 +1,25 @@
-// Codes by e-mail: 6 digits, valid for 10 minutes and 5 tries. A user has at most one valid code for each purpose. We store
-// only a MAC of the code. The MAC covers the user, the purpose and the expiry, so that a code works for nothing else.
+// Codes by e-mail: 6 digits, valid for 10 minutes and 5 tries. A user has at most one valid code for each purpose. We
+// store only a MAC of the code. The MAC covers the user, the purpose and the expiry, so that a code works for nothing
+// else.
 
 import { randomInt } from 'node:crypto'
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../../db/queries/logins.ts'
 import { type Project, projectOf } from '../../../db/queries/projects.ts'
 import { readPresent } from '../../../db/queries/server.ts'
 import { lockUser, setUserEmail, type UserFacts } from '../../../db/queries/users.ts'
 import { violatedConstraint } from '../../../db/trouble.ts'
-import type { HasClock } from '../../platform/clock.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Client } from '../../platform/http/peer.ts'
-import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOver, userMac } from '../auth/row-macs.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, mailLimits, throttle, tryLimit } from '../auth/throttle.ts'
 import type { IdentityCtx } from '../ctx.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { beginLimit, mailLimits, tryLimit } from './limits.ts'
-import { ensureUser, readCaller } from './user.ts'
-import { derivedUserId } from './user-id.ts'
+import { derivedUserId, ensureUser, readCaller } from './user.ts'
 import type { Prove } from './verify-login.ts'
 
 const DIGITS = 6
@@ -60,9 +57,8 @@ const WORDS = {
   }),
 }
 
-/** Stores a new code and queues its mail, in the caller's transaction. */
 const mailCode = async (
-  ctx: HasSealer & HasIdentity,
+  ctx: IdentityCtx,
   tx: Tx,
   input: Omit<CodeKey, 'projectId'> & { readonly project: Project; readonly email: string },
 ): Promise<void> => {
@@ -85,12 +81,8 @@ type ProvenCode = {
   readonly use: (tx: Tx) => Promise<boolean>
 }
 
-/** Counts a try and checks a code. @returns null if it is wrong, used, expired, another user's, or was tried too often. */
-const proveCode = async (
-  ctx: HasDb & HasIdentity & HasClock,
-  key: CodeKey,
-  code: string,
-): Promise<ProvenCode | null> => {
+/** Counts a try. @returns null if the code is wrong, used, expired or another user's, or after too many tries. */
+const proveCode = async (ctx: IdentityCtx, key: CodeKey, code: string): Promise<ProvenCode | null> => {
   const live = await takeCodeTry(ctx.db, { ...key, triesMax: TRIES_MAX })
   const { email, expiresAt } = live ?? NO_CODE
   const verifies = ctx.identity.verifier(MAC_PURPOSE)
@@ -100,9 +92,8 @@ const proveCode = async (
 }
 
 /**
- * Mails a login code. It does the same for a known and an unknown address.
- * @returns the `user_id` for verify-login. It is always derived from the address, so that it does not reveal whether a user
- * has the address.
+ * Does the same for a known and an unknown address. @returns the `user_id` for verify-login, always derived from the
+ * address, so that it does not reveal whether a user has it.
  */
 export const loginWithEmail = async (
   ctx: IdentityCtx,
@@ -143,11 +134,7 @@ const refuseSecond = ({ email }: UserFacts): void => {
 const taken = (): AppError =>
   new AppError('email_taken', 'Another user of this project has this e-mail address: log in with it instead.')
 
-/**
- * Mails a code to the address that a user without one wants to add. Only somebody who reads the mail can learn whether
- * another user has the address.
- * @throws email_exists if this user has an address.
- */
+/** Only a reader of the mail can learn whether another user has the address. @throws email_exists */
 export const addEmail = async (ctx: IdentityCtx, input: ByUser & { readonly email: string }): Promise<void> => {
   requireMail(ctx)
   const { caller, client } = input
@@ -161,10 +148,7 @@ export const addEmail = async (ctx: IdentityCtx, input: ByUser & { readonly emai
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { project, userId, purpose: 'add_email', email }))
 }
 
-/**
- * Gives the user the address to which their code was mailed. If this fails, the code stays valid.
- * @throws INVALID_SECRET for a wrong, used or expired code.
- */
+/** If it fails, the code stays valid. @throws INVALID_SECRET for a wrong, used or expired code. */
 export const verifyEmail = async (ctx: IdentityCtx, input: ByUser & { readonly code: string }): Promise<void> => {
   const { caller, client, code } = input
   const { projectId, userId } = caller

@@ -9,7 +9,7 @@ import { AppError, notFound } from '../../platform/errors.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { userMac } from '../auth/row-macs.ts'
-import { type IssuerToken, isEndedToken } from '../issuers/ended-token.ts'
+import { type IssuerToken, isEndedToken } from '../issuers/verify-token.ts'
 
 type EndingCtx = HasAudit & HasIdentity
 
@@ -26,10 +26,7 @@ export const recordEnd = (
 
 const laterOf = (a: Date, b: Date | null): Date => (b === null || a > b ? a : b)
 
-/**
- * Lets the tokens that the user's issuer made until now count no more, except the one of the caller. A forged row is left as it is: it
- * admits nobody.
- */
+/** The tokens that the issuer made until now end, except the caller's. A forged row admits nobody, and stays. */
 const endIssuerTokens = async (
   ctx: EndingCtx,
   tx: Tx,
@@ -47,9 +44,8 @@ const endIssuerTokens = async (
 }
 
 /**
- * Ends all sessions of a user, or all but one, and the tokens of their issuer. Every process refuses their tokens from the next request on. Also ends the
- * challenges that the user has completed and that have no session yet: a thief could have completed one.
- * @returns how many sessions it ended.
+ * Also ends the tokens of the user's issuer, and the completed challenges without a session: a thief could have
+ * completed one. Every process refuses the tokens from the next request on. @returns how many sessions ended.
  */
 export const endSessions = async (
   ctx: EndingCtx,
@@ -68,7 +64,8 @@ export const endSessions = async (
   const { projectId, userId, actor, issuerToken } = input
   const user = await lockUser(tx, input)
   const live = await endSessionsOf(tx, input)
-  // Now nobody completes another challenge. This waits for those of which a session is being made, and the last step ends these.
+  // From now on no other challenge is completed. This waits for those of which a session is being made, and the last
+  // step ends these.
   await endCompletedChallenges(tx, input)
   const ended = [...live, ...(await endSessionsOf(tx, input))]
   if (user !== null) await endIssuerTokens(ctx, tx, { user, issuerToken, actor })
@@ -91,9 +88,7 @@ const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Prom
 }
 
 /**
- * Ends one of the caller's sessions, or all except the calling one, at once and on every process. Idempotent. It requires no
- * fresh login, so that a user can react quickly to a theft.
- * @returns how many sessions it ended.
+ * Requires no fresh login, so that a user can react quickly to a theft. Idempotent. @returns how many sessions ended.
  * @throws not_found for an unknown session and for another user's.
  */
 export const endOwnSessions = (
@@ -119,10 +114,7 @@ const requireExists = async (ctx: EndCtx, which: Which): Promise<void> => {
   }
 }
 
-/**
- * Ends one session, or all sessions of a user as `endSessions` does. For operators. Idempotent.
- * @returns how many sessions it ended.
- */
+/** Idempotent. @returns how many sessions ended. */
 export const revokeSessions = async (
   ctx: EndCtx,
   input: { readonly which: Which; readonly actor: string },

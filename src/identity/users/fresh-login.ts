@@ -1,20 +1,18 @@
-// Adding or removing a login method, and letting another device in, require a recent login. An access token does not show
-// that the user is present. Without this rule, the thief of a token could replace the user's passkeys and keep the account.
+// Adding or removing a login method, and letting another device in, require a recent login. An access token does not
+// show that the user is present. Without this rule, the thief of a token could replace the user's passkeys and keep the
+// account.
 
-import type { HasDb, Queryable } from '../../../db/client.ts'
+import type { Queryable } from '../../../db/client.ts'
 import { readPresent } from '../../../db/queries/server.ts'
 import { holdLiveSession } from '../../../db/queries/sessions.ts'
 import { holdUser } from '../../../db/queries/users.ts'
-import type { HasClock } from '../../platform/clock.ts'
 import { AppError } from '../../platform/errors.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { isOurs, sessionMac } from '../auth/row-macs.ts'
-import { isEndedToken } from '../issuers/ended-token.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
+import type { IdentityCtx } from '../ctx.ts'
+import { isEndedToken } from '../issuers/verify-token.ts'
 import { isOurUser, readCaller } from './user.ts'
 
-/** How long a login counts as fresh. */
 export const FRESH_SECONDS = 600
 
 const LOGIN_REQUIRED = 'This call requires a login within the last ten minutes: log in again, then repeat the call.'
@@ -22,17 +20,17 @@ const REFRESH_REQUIRED =
   'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.'
 
 /** A login is over by either clock. Milliseconds. */
-const laterOf = ({ now }: HasClock, byDatabase: Date): number => Math.max(byDatabase.getTime(), now().getTime())
+const laterOf = ({ now }: IdentityCtx, byDatabase: Date): number => Math.max(byDatabase.getTime(), now().getTime())
 
 /**
- * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except for an
- * anonymous user without any login method, who cannot log in again. In a transaction, this keeps the session, or the token of the
- * user's issuer, from being ended until the transaction ends.
+ * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except
+ * for an anonymous user without any login method, who cannot log in again. In a transaction, this keeps the session, or
+ * the token of the user's issuer, from being ended until the transaction ends.
  * @param input.begunSeconds extra time for finishing what the user began under a fresh login.
  * @returns when the user proved who they are.
  */
 export const requireFreshLogin = async (
-  ctx: HasDb & HasIdentity & HasClock & HasSecurityEvents,
+  ctx: IdentityCtx,
   db: Queryable,
   caller: UserCaller,
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
@@ -59,22 +57,20 @@ export const requireFreshLogin = async (
 const LOGIN_AT_ISSUER_REQUIRED =
   'This call requires a login at the issuer within the last ten minutes, which the claim "auth_time" of its token must say: log in there again, then repeat the call.'
 
-/** A token of an issuer shows a login only by `auth_time`: issuers give new tokens, with a new `iat`, without the user. */
+/** Only `auth_time` shows a login: issuers give new tokens, with a new `iat`, without the user. */
 const requireFreshLoginAtIssuer = async (
-  ctx: HasDb & HasIdentity & HasClock & HasSecurityEvents,
+  ctx: IdentityCtx,
   db: Queryable,
   { projectId, userId, issuedLoginAt = null, issuerToken }: UserCaller,
   { begunSeconds }: { readonly begunSeconds: number },
 ): Promise<Date> => {
   const user = await holdUser(db, { projectId, userId })
   const isGood = user !== null && issuerToken !== undefined && !isEndedToken(user, issuerToken) && isOurUser(ctx, user)
-  if (!isGood) {
-    throw new AppError('session_ended', 'The token has been ended; log in again.')
-  }
+  if (!isGood) throw new AppError('session_ended', 'The token has been ended; log in again.')
   const now = await readPresent(db)
   if (issuedLoginAt === null || laterOf(ctx, now) - issuedLoginAt.getTime() > (FRESH_SECONDS + begunSeconds) * 1_000) {
     throw new AppError('fresh_login_required', LOGIN_AT_ISSUER_REQUIRED)
   }
-  // The issuer's clock may be ahead of ours.
+  // The issuer's clock may be ahead.
   return issuedLoginAt < now ? issuedLoginAt : now
 }

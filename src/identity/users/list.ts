@@ -7,7 +7,6 @@ import { AppError, noSuchProject } from '../../platform/errors.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import type { OwnSession } from './schema.ts'
 
-/** The longest list that is returned. */
 export const LISTED_MAX = 1_000
 
 /** A user, with what the project calls their issuer now. */
@@ -19,7 +18,6 @@ export const listUsers = async (ctx: HasDb, projectId: string): Promise<readonly
   return selectUsers(ctx.db, { projectId, limit: LISTED_MAX })
 }
 
-/** A user, with the number of their passkeys. For operators. */
 export const showUser = async (
   ctx: HasDb,
   input: { readonly projectId: string; readonly userId: string },
@@ -39,7 +37,6 @@ export const listSessions = async (
   return selectSessions(ctx.db, { ...input, limit: LISTED_MAX })
 }
 
-/** The caller's live sessions, newest first. The list contains no token. */
 export const listOwnSessions = async (
   ctx: HasDb,
   { projectId, userId, sessionId }: UserCaller,

@@ -1,19 +1,18 @@
 // Mailed links. Mail scanners open links, so a GET only shows which device asks. The button's POST completes the login.
-//
-// The secret is in the query, so that the page needs no script. This is safe enough: the secret is valid for five minutes;
-// the session goes to the device that holds the code, not to a reader of a proxy's log; and the page sends no referrer.
 // We cannot tell a scanner that also submits forms from a person.
+//
+// The secret is in the query, so that the page needs no script. It is valid for five minutes, the page sends no
+// referrer, and the session goes to the device that holds the code, not to a reader of a proxy's log.
 
 import { findProject } from '../../../db/queries/projects.ts'
 import { findMailedLink, type SessionChallengeRow } from '../../../db/queries/session-challenges.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Client } from '../../platform/http/peer.ts'
 import type { Visitor } from '../auth/plugin.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, mailLimits, throttle, tryLimit } from '../auth/throttle.ts'
 import type { IdentityCtx } from '../ctx.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
-import { beginLimit, mailLimits, tryLimit } from './limits.ts'
 import {
   beginChallenge,
   CHALLENGE_SECONDS,
@@ -25,7 +24,7 @@ import {
   newLinkSecret,
   readLinkSecret,
 } from './session-challenge.ts'
-import { userIdOf } from './user-id.ts'
+import { userIdOf } from './user.ts'
 
 const WAY = 'magic_link'
 
@@ -38,10 +37,7 @@ const textOf = (project: string, link: string): string =>
     'If it was not you, do nothing: nobody is logged in unless you confirm it on that page. Do not give the link to anybody.',
   ])
 
-/**
- * Creates a session challenge and mails a link whose page completes it. It does the same for a known and an unknown address.
- * Only the mail contains the link's secret.
- */
+/** Does the same for a known and an unknown address. Only the mail contains the link's secret. */
 export const loginWithMagicLink = async (
   ctx: IdentityCtx,
   visitor: Visitor,
@@ -101,7 +97,6 @@ const readLink = async (ctx: IdentityCtx, text: string): Promise<MailedLink> => 
   return { state: 'open', projectName, ...shown, read: row }
 }
 
-/** Reads the state of a mailed link, without changing it. */
 export const openMailedLink = async (ctx: IdentityCtx, input: LinkInput): Promise<MailedLink> => {
   await throttle(ctx, [tryLimit(ctx, input, 'mailed link')])
   return readLink(ctx, input.secret)
@@ -115,11 +110,7 @@ const isFromOurPage = (ctx: IdentityCtx, headers: Headers): boolean => {
   return headers.get('origin') === new URL(ctx.config.publicBaseUrl).origin
 }
 
-/**
- * Completes the challenge of a mailed link, once.
- * @returns `completed` if this call did it, else the link's present state.
- * @throws origin_not_allowed if another page sent the form.
- */
+/** @returns `completed` if this call completed it, else its state. @throws origin_not_allowed for a foreign form. */
 export const confirmMailedLink = async (
   ctx: IdentityCtx,
   input: LinkInput & { readonly headers: Headers },

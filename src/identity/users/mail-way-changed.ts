@@ -1,5 +1,5 @@
-// Tells a user by mail that a way to log in, or to open their wallets, was added or removed, so that they notice a theft. The mail
-// goes to the address that they had before, and contains nothing that the caller chose.
+// Tells a user by mail that a way to log in, or to open their wallets, was added or removed, so that they notice a
+// theft. The mail goes to the address that they had before, and contains nothing that the caller chose.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { projectOf } from '../../../db/queries/projects.ts'
@@ -110,7 +110,7 @@ export const mailWayChanged = async (
   await queueMail(ctx, tx, { projectId, recipient, subject, text, lifetimeSeconds: LIFETIME_SECONDS })
 }
 
-/** The same for the user with an id, at the address that they have. Does nothing if there is no such user, or their row is not ours. */
+/** Mails to the user's present address. Does nothing for an unknown user, and for a forged row. */
 export const mailUser = async (
   ctx: Parameters<typeof mailWayChanged>[0] & HasDb & HasIdentity & HasSecurityEvents,
   tx: Tx,

@@ -1,16 +1,14 @@
-// Nonces of logins. A MAC covers the purpose and the time of each, so that an attacker with the database cannot make an old
-// signature valid again.
+// Nonces of logins. A MAC covers the purpose and the time of each, so that an attacker with the database cannot make an
+// old signature valid again.
 
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { findNonce, insertNonce, type NonceKey, type NonceRow, useNonce } from '../../../db/queries/logins.ts'
 import { readPresent } from '../../../db/queries/server.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { isOurs, isOver, nonceMac } from '../auth/row-macs.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
+import type { IdentityCtx } from '../ctx.ts'
 
 export const issueNonce = async (
-  { db, identity }: HasDb & HasIdentity,
+  { db, identity }: IdentityCtx,
   input: NonceKey & Pick<NonceRow, 'userId' | 'target'> & { readonly lifetimeSeconds: number },
 ): Promise<void> => {
   const { lifetimeSeconds, ...terms } = input
@@ -20,15 +18,13 @@ export const issueNonce = async (
   await insertNonce(db, { ...row, mac: nonceMac(identity).of(row) })
 }
 
-type CheckCtx = HasDb & HasIdentity & HasClock & HasSecurityEvents
-
-const ifOurs = (ctx: CheckCtx, row: NonceRow | null): NonceRow | null =>
+const ifOurs = (ctx: IdentityCtx, row: NonceRow | null): NonceRow | null =>
   row !== null && !isOver(ctx, row) && isOurs(ctx, nonceMac(ctx.identity), { ...row, id: row.nonce }) ? row : null
 
 /** Reads a nonce without using it. @returns null if it is unknown, used, expired, or not ours. */
-export const readNonce = async (ctx: CheckCtx, key: NonceKey): Promise<NonceRow | null> =>
+export const readNonce = async (ctx: IdentityCtx, key: NonceKey): Promise<NonceRow | null> =>
   ifOurs(ctx, await findNonce(ctx.db, key))
 
 /** Uses a nonce up. @returns null as `readNonce` does. */
-export const takeNonce = async (ctx: CheckCtx, tx: Tx, key: NonceKey): Promise<NonceRow | null> =>
+export const takeNonce = async (ctx: IdentityCtx, tx: Tx, key: NonceKey): Promise<NonceRow | null> =>
   ifOurs(ctx, await useNonce(tx, key))

@@ -1,10 +1,9 @@
-// The parts that registration and login share: the challenge, the user handle, and the options that a page passes to the
-// browser, as WebAuthn JSON (Level 3, §5.1.8 and §5.1.9).
+// The parts that registration and login share: the challenge, the user handle, and the options that a page passes to
+// the browser, as WebAuthn JSON (Level 3, §5.1.8 and §5.1.9).
 
 import { randomBytes } from 'node:crypto'
-import type { HasDb } from '../../../db/client.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { ALGORITHMS } from '../auth/webauthn.ts'
+import type { IdentityCtx } from '../ctx.ts'
 import { issueNonce } from './nonces.ts'
 import type { CreationOptions, RequestOptions } from './passkey-schema.ts'
 
@@ -14,7 +13,7 @@ const CEREMONY_MS = CEREMONY_SECONDS * 1_000
 
 /** Stores a challenge that is valid once, for five minutes. @returns it in base64url. */
 export const newPasskeyChallenge = async (
-  ctx: HasDb & HasIdentity,
+  ctx: IdentityCtx,
   input: {
     readonly projectId: string
     readonly kind: 'passkey_login' | 'passkey_registration'
@@ -29,7 +28,7 @@ export const newPasskeyChallenge = async (
   return nonce
 }
 
-/** WebAuthn's user handle (§4 "User Handle"): the 16 bytes of the user's id, in base64url. It reveals nothing personal. */
+/** WebAuthn's user handle (§4 "User Handle"): the 16 bytes of the user's id, in base64url. It is not personal. */
 export const handleOf = (userId: string): string => Buffer.from(userId.replaceAll('-', ''), 'hex').toString('base64url')
 
 const descriptorOf = (credentialId: Uint8Array) => ({
@@ -58,7 +57,6 @@ export const creationOptions = (input: {
   },
 })
 
-/** Options that accept any discoverable passkey of the RP ID. */
 export const requestOptions = (input: { readonly rpId: string; readonly challenge: string }): RequestOptions => ({
   publicKey: {
     challenge: input.challenge,

@@ -1,37 +1,31 @@
-import type { HasDb } from '../../../db/client.ts'
 import { findPasskey, notePasskeyUse } from '../../../db/queries/passkeys.ts'
-import type { Chains, HasChains } from '../../chains/chains.ts'
-import type { HasConfig } from '../../platform/config.ts'
-import { AppError } from '../../platform/errors.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
+import type { Chains } from '../../chains/chains.ts'
+import { invalidInput } from '../../platform/errors.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { isOurs, passkeyMac } from '../auth/row-macs.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, targetLimit, throttle } from '../auth/throttle.ts'
 import { type AssertionJson, type Credential, challengeOf, verifyAssertion } from '../auth/webauthn.ts'
+import type { IdentityCtx } from '../ctx.ts'
 import { readEmailAddress } from '../mail/address.ts'
-import { beginLimit, targetLimit } from './limits.ts'
 import { readNonce, takeNonce } from './nonces.ts'
 import { handleOf, newPasskeyChallenge, requestOptions } from './passkey-ceremony.ts'
 import type { RequestOptions } from './passkey-schema.ts'
-import { readSignInWallet } from './sign-in-wallet.ts'
-import { userIdOf } from './user-id.ts'
+import { userIdOf } from './user.ts'
 import type { Prove } from './verify-login.ts'
+import { readSignInWallet } from './wallet-login.ts'
 
 const WAY = 'passkey'
 
-type LoginCtx = HasDb & HasConfig & HasIdentity & HasChains
-
 /** The options with a new challenge, for one user; with null, for any user. */
-const optionsFor = async (ctx: LoginCtx, visitor: Visitor, userId: string | null): Promise<RequestOptions> => {
+const optionsFor = async (ctx: IdentityCtx, visitor: Visitor, userId: string | null): Promise<RequestOptions> => {
   const { projectId, project, origin } = visitor
   const rpId = rpIdFor(project, origin)
   const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_login', userId, rpId })
   return requestOptions({ rpId, challenge })
 }
 
-/** The options for a login with any passkey of the domain. */
-export const beginDiscoverableLogin = async (ctx: LoginCtx, visitor: Visitor): Promise<RequestOptions> => {
+export const beginDiscoverableLogin = async (ctx: IdentityCtx, visitor: Visitor): Promise<RequestOptions> => {
   await throttle(ctx, [beginLimit(ctx, visitor, WAY)])
   return optionsFor(ctx, visitor, null)
 }
@@ -42,25 +36,21 @@ const readTarget = (chains: Chains, named: Named): { readonly email: string } | 
   const { email, signInWallet } = named
   if (email !== undefined && signInWallet === undefined) return { email: readEmailAddress(email) }
   if (signInWallet !== undefined && email === undefined) return { signInWallet: readSignInWallet(chains, signInWallet) }
-  throw new AppError('invalid_input', 'Exactly one of "email" and "sign_in_wallet" must be given.')
+  throw invalidInput('Exactly one of "email" and "sign_in_wallet" must be given.')
 }
 
 /**
- * The options for a login with a passkey of the named user. They list no passkey, because that would reveal who has one. The
- * authenticator finds the passkey itself, as all of ours are discoverable. Only this user can answer the challenge. For an
- * unknown user, the challenge is bound to the id that such a user would get, so that the answer is the same.
+ * The options list no passkey, because that would reveal who has one: the authenticator finds it itself. For an unknown
+ * user, the challenge is bound to the id that such a user would get, so that the answer is the same.
  */
-export const loginWithPasskey = async (ctx: LoginCtx, visitor: Visitor, named: Named): Promise<RequestOptions> => {
+export const loginWithPasskey = async (ctx: IdentityCtx, visitor: Visitor, named: Named): Promise<RequestOptions> => {
   const by = readTarget(ctx.chains, named)
   const target = 'email' in by ? by.email : by.signInWallet
   await throttle(ctx, [beginLimit(ctx, visitor, WAY), targetLimit(ctx, visitor, WAY, target)])
   return optionsFor(ctx, visitor, await userIdOf(ctx, { projectId: visitor.projectId, by }))
 }
 
-/**
- * Stands in for an unknown credential, so that checking one takes as long as checking a known one. Its key is the base point
- * of P-256 (COSE_Key, ES256).
- */
+/** Its check takes as long as that of a known credential. The key is the base point of P-256 (COSE_Key, ES256). */
 const DUMMY_CREDENTIAL: Credential = {
   credentialId: new Uint8Array(16),
   publicKey: Buffer.from(
@@ -73,7 +63,7 @@ const DUMMY_CREDENTIAL: Credential = {
   backupEligible: false,
 }
 
-/** Checks an assertion (WebAuthn §7.2) over one of our challenges. A challenge of `login-with-passkey` names its user. */
+/** Checks an assertion (WebAuthn §7.2). A challenge of `login-with-passkey` names its user. */
 export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = async (
   ctx,
   { projectId, project },

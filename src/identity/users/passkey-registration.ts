@@ -1,23 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import type { HasDb } from '../../../db/client.ts'
 import { insertPasskey, listPasskeys } from '../../../db/queries/passkeys.ts'
 import { lockUser, type UserRow } from '../../../db/queries/users.ts'
-import type { HasAudit } from '../../platform/audit/audit.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasConfig } from '../../platform/config.ts'
-import { AppError } from '../../platform/errors.ts'
-import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
+import { AppError, invalidInput } from '../../platform/errors.ts'
 import { requireProject } from '../auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { passkeyMac } from '../auth/row-macs.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, targetLimit, throttle } from '../auth/throttle.ts'
 import { type CeremonyRefusal, challengeOf, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
 import type { IdentityCtx } from '../ctx.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { beginLimit, targetLimit } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import { readNonce, takeNonce } from './nonces.ts'
 import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
@@ -28,16 +21,12 @@ const WAY = 'passkey registration'
 
 const PASSKEYS_MAX = 20
 
-const tooManyPasskeys = (): AppError =>
-  new AppError('invalid_input', `A user has at most ${PASSKEYS_MAX} passkeys: remove one first.`)
+const tooManyPasskeys = (): AppError => invalidInput(`A user has at most ${PASSKEYS_MAX} passkeys: remove one first.`)
 
 /** The name that the user sees in the list of their authenticator. */
 const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `user ${user.id.slice(0, 8)}`
 
-/**
- * The options for adding a passkey to the caller.
- * @throws invalid_input if the user has the maximum number.
- */
+/** @throws invalid_input if the user has the maximum number. */
 export const beginPasskeyRegistration = async (
   ctx: IdentityCtx,
   caller: UserCaller,
@@ -77,11 +66,10 @@ const SENTENCES: Readonly<Record<CeremonyRefusal, string>> = {
   counter: CHALLENGE,
 }
 
-const refuse = (refusal: CeremonyRefusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
+const refuse = (refusal: CeremonyRefusal): AppError => invalidInput(SENTENCES[refusal])
 
-/** Adds a passkey to the caller, and tells them by mail. */
 export const finishPasskeyRegistration = async (
-  ctx: HasDb & HasConfig & HasAudit & HasSealer & HasIdentity & HasClock & HasSecurityEvents,
+  ctx: IdentityCtx,
   caller: UserCaller,
   input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
 ): Promise<PasskeyAdded> => {

@@ -98,6 +98,5 @@ const ownRoutes = (ctx: IdentityCtx, authentication: Authentication) =>
       },
     )
 
-/** Passkeys (WebAuthn): logging in, and managing one's own. */
 export const passkeyRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission, authentication: Authentication) =>
   new Elysia({ normalize: false }).use(openRoutes(ctx, visitors)).use(ownRoutes(ctx, authentication))

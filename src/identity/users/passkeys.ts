@@ -4,12 +4,12 @@ import { findIssuerName, lockUser, type UserRow } from '../../../db/queries/user
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import type { HasClock } from '../../platform/clock.ts'
 import type { HasConfig } from '../../platform/config.ts'
-import { AppError, notFound } from '../../platform/errors.ts'
+import { invalidInput, notFound } from '../../platform/errors.ts'
 import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
 import { requireProject } from '../auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { isRpIdInUse } from '../auth/relying-party.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
+import type { IdentityCtx } from '../ctx.ts'
 import { endSessions } from './end-sessions.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { showUser } from './list.ts'
@@ -17,7 +17,6 @@ import { mailWayChanged } from './mail-way-changed.ts'
 import type { Passkey } from './passkey-schema.ts'
 import { readCaller } from './user.ts'
 
-/** The caller's passkeys, oldest first. */
 export const listOwnPasskeys = async (ctx: HasDb, caller: UserCaller): Promise<Passkey[]> =>
   (await listPasskeys(ctx.db, caller)).map((row) => ({
     id: row.id,
@@ -35,12 +34,11 @@ const canLogInOtherwise = async (tx: Tx, user: UserRow): Promise<boolean> =>
   (await findIssuerName(tx, { projectId: user.projectId, userId: user.id })) !== null
 
 /**
- * Removes a passkey of the caller, ends their other sessions and tells them by mail, because the passkey may have been
- * stolen. A user who could not log in without it keeps it.
+ * Ends the user's other sessions and mails them, because the passkey may have been stolen.
  * @throws invalid_input if it is the user's only login method.
  */
 export const removePasskey = async (
-  ctx: HasDb & HasAudit & HasConfig & HasSealer & HasIdentity & HasClock & HasSecurityEvents,
+  ctx: IdentityCtx,
   caller: UserCaller,
   input: { readonly id: string },
 ): Promise<void> => {
@@ -55,8 +53,7 @@ export const removePasskey = async (
     const user = await readCaller(ctx, tx, caller)
     const isLast = !passkeys.some(({ id, rpId }) => id !== passkey.id && isRpIdInUse(ctx, project, rpId))
     if (isLast && !(await canLogInOtherwise(tx, user))) {
-      throw new AppError(
-        'invalid_input',
+      throw invalidInput(
         'Without this passkey the user could not log in: add an e-mail address or another passkey first.',
       )
     }
@@ -76,8 +73,7 @@ export const removePasskey = async (
 }
 
 /**
- * Removes all passkeys of a user, ends all their sessions and tells them by mail. For operators. A user without an e-mail
- * address or a wallet cannot log in afterwards.
+ * Ends all sessions of the user and mails them. A user without an address or a wallet cannot log in afterwards.
  * @returns how many passkeys it removed.
  */
 export const removeAllPasskeys = async (

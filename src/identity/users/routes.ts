@@ -1,11 +1,10 @@
 import { Elysia, t } from 'elysia'
-import { AppError } from '../../platform/errors.ts'
+import { invalidInput } from '../../platform/errors.ts'
 import { ADDRESS, FRESH_USER, NODE, USER } from '../../platform/http/codes.ts'
 import { clientOf } from '../../platform/http/peer.ts'
 import { describedAs, SUCCESS, Success, successOf } from '../../platform/http/schema.ts'
-import { bearerOf } from '../auth/authenticate.ts'
 import { type Caller, requireUser } from '../auth/caller.ts'
-import { projectNamedBy } from '../auth/caller-headers.ts'
+import { bearerOf, projectNamedBy } from '../auth/caller-headers.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { IdentityCtx } from '../ctx.ts'
 import { addEmail, loginWithEmail, verifyEmail } from './email-code.ts'
@@ -73,14 +72,13 @@ const proofsOf = (body: VerifyLoginBody) => ({
 const codeChallengeOf = (body: CodeChallengeBody): string | undefined => {
   const { code_challenge: codeChallenge, code_challenge_method: method } = body
   if ((codeChallenge === undefined) === (method === undefined)) return codeChallenge
-  throw new AppError('invalid_input', 'Fields "code_challenge" and "code_challenge_method" must be given together.')
+  throw invalidInput('Fields "code_challenge" and "code_challenge_method" must be given together.')
 }
 
 /** Clients of hosted services may hold these cookies. We never read them. */
 const COOKIES = ['wk-session-id', 'wk-access-token', 'wk-refresh-token']
 const expiredCookies = COOKIES.map((name) => `${name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`)
 
-/** Beginning, refreshing and ending sessions; and logging in with a wallet. */
 const loginRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
@@ -157,7 +155,6 @@ const loginRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
       },
     )
 
-/** Logins that begin with a mail or on another device. */
 const challengeRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
@@ -246,10 +243,8 @@ const pollRoute = (ctx: IdentityCtx) =>
     },
   )
 
-/** Completing a session challenge. */
 const CHALLENGE = ['not_found', 'challenge_expired', 'challenge_completed'] as const
 
-/** Letting other devices in, and managing one's own sessions. */
 const ownSessionRoutes = (ctx: IdentityCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
@@ -308,7 +303,6 @@ const ownSessionRoutes = (ctx: IdentityCtx, authentication: Authentication) =>
       },
     )
 
-/** Logging in, and managing one's own login methods and sessions. */
 export const userRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission, authentication: Authentication) =>
   new Elysia({ normalize: false })
     .use(loginRoutes(ctx, visitors))

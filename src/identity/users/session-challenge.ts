@@ -1,16 +1,15 @@
-// Session challenges: a login that begins on one device, and is completed on another device that is logged in or by a mailed
-// link. The first device holds the code, polls until the challenge is completed, and exchanges the code for one session. A
-// challenge expires after five minutes.
+// Session challenges: a login begins on one device, and a device that is logged in, or a mailed link, completes it. The
+// first device holds the code, polls until the challenge is completed, and exchanges the code for one session.
 //
-// A first device that shows the code also keeps a secret of its own (code-verifier.ts): whoever sees or intercepts the code gets no
-// session with it. Clients that know nothing of this prove with the code alone, from the address at which they began.
+// That device also keeps a secret (code-verifier.ts), without which an intercepted code is worth nothing. Clients
+// without such a secret prove with the code alone, from the address at which they began.
 //
-// The code is shown on one screen and typed on another: 28 symbols of Crockford's base32 in groups of four, 140 bits. The
-// secret of a mailed link is in the mail alone, never in an answer. We store only SHA-256 of both; with this much entropy
-// no key and no salt are needed.
+// The user types the code on another device: 28 symbols of Crockford's base32 in groups of four, 140 bits. Only the
+// mail has the secret of a mailed link. We store the SHA-256 of both; with this much entropy they need no key and no
+// salt.
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Db, Tx } from '../../../db/client.ts'
 import { readPresent } from '../../../db/queries/server.ts'
 import {
   findSessionChallenge,
@@ -20,21 +19,17 @@ import {
   takeSessionChallenge,
 } from '../../../db/queries/session-challenges.ts'
 import type { ChallengeWay } from '../../../db/words.ts'
-import type { HasClock } from '../../platform/clock.ts'
 import { AppError, notFound } from '../../platform/errors.ts'
 import { type Client, subnetOf } from '../../platform/http/peer.ts'
-import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { requireProject } from '../auth/authenticate.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOurs, isOver, sessionChallengeMac } from '../auth/row-macs.ts'
-import { throttle } from '../auth/throttle.ts'
+import { challengeLimit, readLimit, throttle, tryLimit } from '../auth/throttle.ts'
 import type { IdentityCtx } from '../ctx.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
 import { isVerifierOf, verifierHashOf } from './code-verifier.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { challengeLimit, readLimit, tryLimit } from './limits.ts'
 import { ensureUser } from './user.ts'
 import type { Prove } from './verify-login.ts'
 
@@ -47,10 +42,7 @@ const newCode = (): string => grouped(Array.from(randomBytes(28), (byte) => ALPH
 
 const grouped = (symbols: string): string => symbols.match(/.{4}/g)?.join('-') ?? ''
 
-/**
- * Normalises a typed code: ignores letter case, hyphens and spaces, and reads O as 0, and I and L as 1.
- * @returns null for a text that cannot be a code.
- */
+/** Ignores letter case, hyphens and spaces; reads O as 0, and I and L as 1. @returns null for what is no code. */
 export const readCode = (typed: string): string | null => {
   const symbols = typed.replace(/[\s-]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1')
   return CODE.test(symbols) ? grouped(symbols) : null
@@ -58,7 +50,6 @@ export const readCode = (typed: string): string | null => {
 
 export const newLinkSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
-/** @returns null for a text that cannot be a link's secret. */
 export const readLinkSecret = (text: string): string | null => (SECRET.test(text) ? text : null)
 
 /** @param secret a code or link secret as the functions above return it. @returns 32 bytes. */
@@ -82,12 +73,7 @@ type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & {
   readonly codeChallenge?: string | undefined
 }
 
-/** Stores a new, open challenge. */
-export const beginChallenge = async (
-  ctx: HasIdentity,
-  db: HasDb['db'] | Tx,
-  input: NewChallenge,
-): Promise<ChallengeState> => {
+export const beginChallenge = async (ctx: IdentityCtx, db: Db | Tx, input: NewChallenge): Promise<ChallengeState> => {
   const [id, code] = [randomUUID(), newCode()]
   const now = await readPresent(db)
   const { linkHash, email, userId } = input.link ?? { linkHash: null, email: null, userId: null }
@@ -109,16 +95,14 @@ export const beginChallenge = async (
   return { id, code, expired: false, completed: false }
 }
 
-type ChallengeCtx = HasDb & HasIdentity & HasSecurityEvents
-
 /** Whether a challenge is as we wrote it. Ask only where it decides: one that was used or ended has no MAC any more. */
-export const isOurChallenge = (ctx: ChallengeCtx, row: SessionChallengeRow): boolean =>
+export const isOurChallenge = (ctx: IdentityCtx, row: SessionChallengeRow): boolean =>
   isOurs(ctx, sessionChallengeMac(ctx.identity), row)
 
 /** Completes an open challenge for a user. @returns false if it has expired, or was completed since it was read. */
 export const completeChallenge = (
-  ctx: ChallengeCtx,
-  db: HasDb['db'] | Tx,
+  ctx: IdentityCtx,
+  db: Db | Tx,
   input: {
     readonly read: SessionChallengeRow
     readonly userId: string | null
@@ -142,13 +126,13 @@ export const createSessionChallenge = async (
 }
 
 /** By either clock. */
-export const hasExpired = (ctx: HasClock, row: SessionChallengeRow): boolean => row.expired || isOver(ctx, row)
+export const hasExpired = (ctx: IdentityCtx, row: SessionChallengeRow): boolean => row.expired || isOver(ctx, row)
 
 const noSuchChallenge = (): AppError => notFound('session challenge')
 
 /**
- * The state of a challenge, for the holder of its code. A used challenge reads as completed until it expires.
- * @param input.projectId the project header, if there is one. Another project's challenge is answered like an unknown code.
+ * A used challenge reads as completed until it expires.
+ * @param input.projectId the header, or null. Another project's challenge is answered like an unknown code.
  */
 export const readSessionChallenge = async (
   ctx: IdentityCtx,
@@ -186,7 +170,6 @@ const findOpen = async (ctx: IdentityCtx, input: ByUser): Promise<SessionChallen
   return row
 }
 
-/** The device that asks to be logged in. Show it to the user before they complete the challenge. */
 export const readChallengeAsker = async (
   ctx: IdentityCtx,
   input: ByUser,
@@ -196,10 +179,7 @@ export const readChallengeAsker = async (
   return { address, device, createdAt, expiresAt }
 }
 
-/**
- * Lets the device that began the challenge log in as the caller, once. It requires a fresh login. The new session keeps the
- * time of that login, so that a chain of devices cannot stay fresh for ever.
- */
+/** Requires a fresh login. The new session keeps the time of that login, so that no chain of devices stays fresh. */
 export const completeSessionChallenge = async (ctx: IdentityCtx, input: ByUser): Promise<void> => {
   await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
   const { userId } = input.caller
@@ -216,8 +196,8 @@ export const completeSessionChallenge = async (ctx: IdentityCtx, input: ByUser):
 }
 
 /**
- * Whether a proof comes from the device that began the challenge. A verifier for a challenge without one is refused: its sender
- * believes to be protected, and somebody took the challenge's own away (RFC 9700 §2.1.1). The code of a mailed link was shown nowhere.
+ * A verifier for a challenge without one is refused: somebody took the sender's own challenge away (RFC 9700 §2.1.1).
+ * The code of a mailed link was shown nowhere.
  */
 const isFromAsker = (row: SessionChallengeRow, client: Client, verifier: string | undefined): boolean => {
   if (row.verifierHash !== null) return verifier !== undefined && isVerifierOf(row.verifierHash, verifier)
@@ -227,7 +207,7 @@ const isFromAsker = (row: SessionChallengeRow, client: Client, verifier: string 
 
 type ChallengeProof = { readonly code: string; readonly verifier: string | undefined }
 
-/** Checks the code of a completed challenge, once. If it is of a mailed link and no user has the address yet, creates one. */
+/** Accepts the code of a completed challenge once. A mailed link creates the user of a new address. */
 export const proveByChallenge: Prove<ChallengeProof> = async (ctx, { projectId, client }, proof) => {
   const code = readCode(proof.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))

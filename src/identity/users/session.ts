@@ -1,8 +1,8 @@
-// A refresh token is `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. It is not stored. After a change of
-// the identity key an earlier token is valid until its session is refreshed.
+// A refresh token is `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. It is not stored.
+// After a change of the identity key an earlier token is valid until its session is refreshed.
 
 import { randomUUID } from 'node:crypto'
-import type { HasDb, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { endedName, readUnlessEnded } from '../../../db/deciding-rows.ts'
 import {
   advanceSession,
@@ -16,28 +16,21 @@ import {
 } from '../../../db/queries/sessions.ts'
 import { readUserFacts, type UserFacts } from '../../../db/queries/users.ts'
 import type { LoginWay } from '../../../db/words.ts'
-import type { HasAudit } from '../../platform/audit/audit.ts'
-import type { HasClock } from '../../platform/clock.ts'
-import type { HasConfig } from '../../platform/config.ts'
 import { AppError, type SecurityEvent, unreachable } from '../../platform/errors.ts'
 import type { Client } from '../../platform/http/peer.ts'
-import type { HasIdentity, Sealer } from '../../platform/sealing/sealer.ts'
-import type { HasTokens } from '../auth/access-token.ts'
+import type { Sealer } from '../../platform/sealing/sealer.ts'
 import { actorOf } from '../auth/caller.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isOurs, isOver, reportForged, sessionMac } from '../auth/row-macs.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, throttle } from '../auth/throttle.ts'
 import type { IdentityCtx } from '../ctx.ts'
 import { retiredWhenMade } from '../retired-keys.ts'
-import type { HasSecurityEvents } from '../security-events.ts'
 import { recordEnd } from './end-sessions.ts'
-import { beginLimit } from './limits.ts'
 import { ensureUser, isOurUser } from './user.ts'
 
 // What a shown refresh token does, decided from the session's row and the present time, which is the database's.
 
 type SessionLifetimes = {
-  /** How long a refresh token is valid. */
   readonly refreshSeconds: number
   /** How long after the user's proof the session ends, even if it is refreshed. */
   readonly sessionSeconds: number
@@ -102,7 +95,7 @@ type ReadToken = { readonly generation: number; readonly retiredAt: Date | null 
 
 /** @returns null if we did not issue the token for this session. */
 const readRefreshToken = async (
-  ctx: HasDb & HasIdentity,
+  ctx: IdentityCtx,
   input: { readonly sessionId: string; readonly token: string },
 ): Promise<ReadToken | null> => {
   if (!FORM.test(input.token)) return null
@@ -118,12 +111,11 @@ const DAY_SECONDS = 86_400
 const REFRESH_SECONDS = 30 * DAY_SECONDS
 
 /** Each refresh token is valid for 30 days, but never longer than the session. */
-const lifetimesOf = ({ config }: HasConfig): SessionLifetimes => ({
+const lifetimesOf = ({ config }: IdentityCtx): SessionLifetimes => ({
   refreshSeconds: REFRESH_SECONDS,
   sessionSeconds: config.sessionDays * DAY_SECONDS,
 })
 
-/** A session with its tokens. */
 export type OpenSession = {
   readonly row: SessionFacts & Pick<SessionRow, 'createdAt'>
   readonly accessToken: string
@@ -131,12 +123,11 @@ export type OpenSession = {
   readonly refreshToken: string
 }
 
-/** A session's row and its user. */
 type Begun = { readonly row: OpenSession['row']; readonly user: UserFacts }
 
 /** @returns null if the user's row is not as we wrote it. */
 export const beginSession = async (
-  ctx: HasDb & HasConfig & HasIdentity & HasSecurityEvents,
+  ctx: IdentityCtx,
   tx: Tx,
   input: {
     readonly projectId: string
@@ -158,8 +149,7 @@ export const beginSession = async (
   return { row, user }
 }
 
-/** Issues the tokens of a session. */
-export const withTokens = async (ctx: HasIdentity & HasTokens, { row, user }: Begun): Promise<OpenSession> => {
+export const withTokens = async (ctx: IdentityCtx, { row, user }: Begun): Promise<OpenSession> => {
   const { token, expiresAt } = await ctx.tokens.issue({
     projectId: row.projectId,
     userId: row.userId,
@@ -173,7 +163,7 @@ export const withTokens = async (ctx: HasIdentity & HasTokens, { row, user }: Be
   return { row, accessToken: token, accessTokenExpiresAt: expiresAt, refreshToken }
 }
 
-/** Creates a user without any proof. Only this session can act for them until they add an e-mail address or a passkey. */
+/** Only this session can act for the new user until they add an e-mail address or a passkey. */
 export const loginAnonymously = async (ctx: IdentityCtx, visitor: Visitor): Promise<OpenSession> => {
   await throttle(ctx, [beginLimit(ctx, visitor, 'anonymous')])
   const { project, projectId, client } = visitor
@@ -191,18 +181,15 @@ export const loginAnonymously = async (ctx: IdentityCtx, visitor: Visitor): Prom
   return withTokens(ctx, begun)
 }
 
-type RefreshCtx = HasDb & HasConfig & HasIdentity & HasClock & HasTokens & HasSecurityEvents
-
 /** If another request changed the session at the same moment, read again: it is advanced or ended. */
 const READS_MAX = 2
 
 /**
- * Exchanges a refresh token for its successor and a new access token. A token that was used before ends the session, because
- * a thief holds it or has used it (RFC 9700 §4.14.2).
+ * A token that was used before ends the session, because a thief holds it or has used it (RFC 9700 §4.14.2).
  * @throws session_ended for every invalid token, without saying why.
  */
 export const refreshToken = async (
-  ctx: RefreshCtx,
+  ctx: IdentityCtx,
   input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
@@ -227,7 +214,7 @@ export const refreshToken = async (
       reportForged(ctx, { table: mac.table, id, projectId })
       throw sessionEnded()
     }
-    // Whoever has the earlier key can make it, but the session's present token is of the present key.
+    // A holder of the earlier key can make it, but the session's present token is of the present key.
     if (retiredAt !== null && generation === row.generation && row.refreshedAt > retiredAt) throw sessionEnded()
     const refresh = refreshOf(row, { generation, now, lifetimes: lifetimesOf(ctx) })
     switch (refresh.kind) {
@@ -255,12 +242,11 @@ const sessionEnded = (event?: SecurityEvent): AppError =>
   new AppError('session_ended', 'The refresh token is not valid any more: log in again.', { event })
 
 /**
- * Ends the session of an access token, at once and on every process. An expired token, or one whose session has ended, is
- * accepted too, so that logging out never fails for a client whose session is over.
+ * Also accepts the token of an ended session, so that logging out never fails for a client whose session is over.
  * @throws user_session_required for an API key.
  */
 export const logout = async (
-  ctx: HasDb & HasTokens & HasAudit,
+  ctx: IdentityCtx,
   input: { readonly projectId: string; readonly bearer: string },
 ): Promise<void> => {
   if (input.bearer.startsWith('sk_')) {

@@ -1,12 +1,11 @@
 import type { Tx } from '../../../db/client.ts'
 import type { LoginWay } from '../../../db/words.ts'
-import { AppError } from '../../platform/errors.ts'
+import { AppError, invalidInput } from '../../platform/errors.ts'
 import type { Visitor } from '../auth/plugin.ts'
-import { throttle } from '../auth/throttle.ts'
+import { throttle, tryLimit } from '../auth/throttle.ts'
 import type { AssertionJson } from '../auth/webauthn.ts'
 import type { IdentityCtx } from '../ctx.ts'
 import { proveByEmailCode } from './email-code.ts'
-import { tryLimit } from './limits.ts'
 import { proveByPasskey } from './passkey-login.ts'
 import { beginSession, type OpenSession, withTokens } from './session.ts'
 import { proveByChallenge } from './session-challenge.ts'
@@ -26,10 +25,7 @@ type Proofs = {
 /** A proof that was checked, but is not used up yet. */
 type Proven = {
   readonly way: LoginWay
-  /**
-   * Uses the proof up, in the transaction that begins the session.
-   * @returns the user, created if this is their first proof; null if the proof was used or has expired meanwhile.
-   */
+  /** Uses the proof up, with the session's transaction. @returns null if it was used or has expired meanwhile. */
   readonly consume: (tx: Tx) => Promise<ProvenUser | null>
 }
 
@@ -49,16 +45,15 @@ const proverOf = (ctx: IdentityCtx, visitor: Visitor, proofs: Proofs): Prover =>
     proofs
   const provers: Prover[] = []
   if (codeVerifier !== undefined && sessionChallengeCode === undefined) {
-    throw new AppError('invalid_input', 'Field "code_verifier" may be given only with "session_challenge_code".')
+    throw invalidInput('Field "code_verifier" may be given only with "session_challenge_code".')
   }
   if (verificationCode !== undefined) {
-    if (userId === undefined)
-      throw new AppError('invalid_input', 'Field "user_id" must be given with a verification code.')
+    if (userId === undefined) throw invalidInput('Field "user_id" must be given with a verification code.')
     provers.push({ way: 'email_code', prove: () => proveByEmailCode(ctx, visitor, { userId, code: verificationCode }) })
   }
   if (siweMessage !== undefined || signature !== undefined) {
     if (siweMessage === undefined || signature === undefined) {
-      throw new AppError('invalid_input', 'Fields "siwe_message" and "signature" must be given together.')
+      throw invalidInput('Fields "siwe_message" and "signature" must be given together.')
     }
     provers.push({ way: 'wallet', prove: () => proveByWallet(ctx, visitor, { message: siweMessage, signature }) })
   }
@@ -73,16 +68,12 @@ const proverOf = (ctx: IdentityCtx, visitor: Visitor, proofs: Proofs): Prover =>
   }
   const [prover] = provers
   if (prover !== undefined && provers.length === 1) return prover
-  throw new AppError(
-    'invalid_input',
+  throw invalidInput(
     'Exactly one proof must be given: "verification_code", "siwe_message", "session_challenge_code" or "passkey_credential_assertion_response".',
   )
 }
 
-/**
- * Checks a proof and begins a session of its user. The first proof of a user creates them.
- * @throws login_failed, for an unknown user as for a wrong proof.
- */
+/** The first proof of a user creates them. @throws login_failed, for an unknown user as for a wrong proof. */
 export const verifyLogin = async (ctx: IdentityCtx, visitor: Visitor, proofs: Proofs): Promise<OpenSession> => {
   const { way, prove } = proverOf(ctx, visitor, proofs)
   const { projectId, client } = visitor

@@ -1,28 +1,69 @@
 import { randomBytes } from 'node:crypto'
-import type { Hex } from '../../chains/chain.ts'
-import type { HasChains } from '../../chains/chains.ts'
-import { AppError } from '../../platform/errors.ts'
+import type { Hex, NodelessChain } from '../../chains/chain.ts'
+import type { Chains } from '../../chains/chains.ts'
+import { AppError, invalidInput } from '../../platform/errors.ts'
 import { isOriginOf } from '../auth/origins.ts'
 import type { Visitor } from '../auth/plugin.ts'
 import { isTimely, originOf, parseSiwe, parseSiws, type SignInMessage } from '../auth/sign-in-message.ts'
-import { throttle } from '../auth/throttle.ts'
+import { beginLimit, targetLimit, throttle } from '../auth/throttle.ts'
 import type { IdentityCtx } from '../ctx.ts'
-import { beginLimit, targetLimit } from './limits.ts'
 import { issueNonce, readNonce, takeNonce } from './nonces.ts'
-import { chainIdsInWords, chainWithId, contractChainOf, readSignInWallet } from './sign-in-wallet.ts'
-import { ensureUser } from './user.ts'
-import { derivedUserId, userIdOf } from './user-id.ts'
+import { derivedUserId, ensureUser, userIdOf } from './user.ts'
 import type { Prove } from './verify-login.ts'
+
+// The name under which we store a wallet that signs in:
+// - an EVM key: its address (EIP-55). The key is the same on every EVM network;
+// - a Substrate key: its SS58 address with prefix 0. The key is the same on every Substrate network;
+// - a contract: `eip155:<chain id>:<address>` (CAIP-10), as a contract can vouch for itself only on its own chain. An
+//   attacker may be able to deploy a contract at the same address on another chain (factories that leave the owner out
+//   of the salt, reused deployer keys). For the same reason a contract differs from a key with the same address.
+
+const CAIP10 = /^eip155:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/
+const FIELD = 'sign_in_wallet'
+
+type Known = Pick<Chains, 'known'>
+
+/** A network of this environment. With null as the id: one whose accounts are the same on every chain. */
+const chainWithId = ({ known }: Known, chainId: number | null): NodelessChain | undefined =>
+  known.find((chain) => chain.chainId === chainId)
+
+const chainIdsInWords = ({ known }: Known): string =>
+  known.flatMap(({ chainId, network }) => (chainId === null ? [] : [`${chainId} (${network})`])).join(', ')
+
+/** The chain id in the name of a contract with this address; null for any other name. */
+const contractChainOf = (name: string, address: string): number | null => {
+  const [, chain, contract] = CAIP10.exec(name) ?? []
+  return contract === address ? Number(chain) : null
+}
+
+/**
+ * @param text an EVM or SS58 address, or a contract's CAIP-10 name. @returns the name as we store it.
+ * @throws invalid_input for a chain of another environment.
+ */
+export const readSignInWallet = (chains: Known, text: string): string => {
+  const [, chainId, contract] = CAIP10.exec(text) ?? []
+  if (chainId !== undefined && contract !== undefined) {
+    const chain = chainWithId(chains, Number(chainId))
+    const name = chain?.contractSigner(chain.parseAddress(contract, FIELD))
+    if (name) return name
+    throw invalidInput(`Field "${FIELD}" must name a chain of this environment's networks.`)
+  }
+  for (const chain of chains.known) {
+    const account = chain.accountOf(text)
+    if (account !== null) return account
+  }
+  throw new AppError(
+    'address_invalid',
+    `Field "${FIELD}" must be an EVM address in one case or with a valid checksum, an SS58 address with a valid checksum, or eip155:CHAIN_ID:ADDRESS for a contract.`,
+  )
+}
 
 const WAY = 'wallet'
 /** 128 bits. EIP-4361 allows hex in a nonce. */
 const NONCE_BYTES = 16
 const NONCE_SECONDS = 300
 
-/**
- * Stores a nonce for one sign-in message of one wallet. It does the same for a known and an unknown wallet.
- * @returns the nonce, and the id of the user whose session the signature will begin.
- */
+/** Does the same for a known and an unknown wallet. @returns the nonce, and the user whose session it will begin. */
 export const loginWithWallet = async (
   ctx: IdentityCtx,
   visitor: Visitor,
@@ -44,11 +85,8 @@ type Signed = { readonly message: string; readonly signature: Hex }
 const wrongChain = (chainId: number | null, expected: string): AppError =>
   new AppError('login_failed', `The message is for the chain with id ${chainId}, but must be for ${expected}.`)
 
-/**
- * The wallets that may have signed a message: a key and, if the message names a chain, a contract on that chain.
- * @throws login_failed for a chain that is no network of this environment.
- */
-const signersOf = ({ chains }: HasChains, { address, chainId }: SignInMessage) => {
+/** A key, and a contract on the chain that the message names. @throws login_failed for an unknown chain. */
+const signersOf = ({ chains }: IdentityCtx, { address, chainId }: SignInMessage) => {
   const chain = chainWithId(chains, chainId)
   if (chain === undefined) throw wrongChain(chainId, chainIdsInWords(chains))
   const key = chain.accountOf(address)
@@ -71,8 +109,7 @@ const isForOrigin = (ctx: IdentityCtx, { project, origin: page }: Visitor, messa
 }
 
 /**
- * Checks a signed EIP-4361 message, or the same message by a Substrate account. The nonce is used up only when the session
- * begins, so that the user need not sign again after a failure of a node.
+ * The session uses the nonce up, so that the user need not sign again after a failure of a node.
  * @throws login_failed for a message for the wrong chain.
  */
 export const proveByWallet: Prove<{ readonly message: string; readonly signature: string }> = async (
@@ -97,7 +134,8 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: issued.createdAt.getTime() })) return null
 
   const signer = await signerOf(signers, { message: text, signature: `0x${signature.slice(2)}` })
-  // A nonce for an address is valid for its key and its contract. A nonce for a contract is valid for that contract only.
+  // A nonce for an address is valid for its key and its contract. A nonce for a contract is valid for that contract
+  // only.
   if (signer === null || ![signer, signers.key].includes(issued.target)) return null
 
   const id = derivedUserId(ctx, { projectId, by: { signInWallet: signer } })

@@ -12,16 +12,18 @@ import type { MacTable } from '../../../db/queries/key-rotation.ts'
 import { allListedTokens, removedTokenLists } from '../../../db/queries/listed-tokens.ts'
 import { allOperatorRows, operatorActs } from '../../../db/queries/operators.ts'
 import { listAllTokenKeys } from '../../../db/queries/token-keys.ts'
-import { type CallerRow, type CallerTable, withEachCallerTable } from '../../identity/auth/caller-tables.ts'
+import { isOwnTokenKey } from '../../identity/auth/access-token.ts'
 import {
   abiItemMac,
+  type CallerRow,
+  type CallerTable,
   listedTokenMac,
   operatorMac,
   operatorPasskeyMac,
   operatorTokenMac,
   type RowMac,
+  withEachCallerTable,
 } from '../../identity/auth/row-macs.ts'
-import { isOwnTokenKey } from '../../identity/auth/token-key.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { ForgedRow } from '../../vault/contract/vault.ts'
 

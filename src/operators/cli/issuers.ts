@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../../db/words.ts'
-import { callbackOf } from '../../identity/issuers/callback.ts'
-import { addIssuer, listIssuers, removeIssuer, USUAL_ALGORITHMS } from '../../identity/issuers/issuers.ts'
+import { addIssuer, callbackOf, listIssuers, removeIssuer, USUAL_ALGORITHMS } from '../../identity/issuers/issuers.ts'
 import { listOf, uuid } from './arguments.ts'
 import { OPERATOR } from './operator.ts'
 import type { Shell } from './shell.ts'

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Network } from '../../../db/words.ts'
 import type { NodeView } from '../../chains/chain.ts'
 import type { HasChains } from '../../chains/chains.ts'
-import { atMostEvery } from '../../platform/environment/at-most-every.ts'
+import { atMostEvery } from '../../platform/queue.ts'
 
 export type WatchedNode = NodeView & { readonly network: Network }
 

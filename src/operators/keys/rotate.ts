@@ -24,7 +24,7 @@ import { dropAllTokenKeys, listTokenKeys, lockTokenKeys } from '../../../db/quer
 import { lockEndpoints, resealEndpoint } from '../../../db/queries/webhooks.ts'
 import type { Secret } from '../../../db/words.ts'
 import { openSecrets, sealSecrets } from '../../events/webhooks/endpoint.ts'
-import { isOwnTokenKey, openTokenKey, sealTokenKey } from '../../identity/auth/token-key.ts'
+import { isOwnTokenKey, openTokenKey, sealTokenKey } from '../../identity/auth/access-token.ts'
 import { openClientSecret, sealClientSecret } from '../../identity/issuers/client-secret.ts'
 import { openMail, sealMail } from '../../identity/mail/queue.ts'
 import { openRetired, RETIRED_SECONDS, sealRetired } from '../../identity/retired-keys.ts'

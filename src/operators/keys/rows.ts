@@ -6,13 +6,15 @@ import { allAbiItems } from '../../../db/queries/abis.ts'
 import { type DeploymentMacTable, replaceDeploymentMacs, replaceMacs } from '../../../db/queries/key-rotation.ts'
 import { allListedTokens } from '../../../db/queries/listed-tokens.ts'
 import { allOperatorRows } from '../../../db/queries/operators.ts'
-import { type CallerRow, type CallerTable, withEachCallerTable } from '../../identity/auth/caller-tables.ts'
 import {
   abiItemMac,
+  type CallerRow,
+  type CallerTable,
   listedTokenMac,
   operatorMac,
   operatorPasskeyMac,
   type RowMac,
+  withEachCallerTable,
 } from '../../identity/auth/row-macs.ts'
 import type { SealingKey } from '../../platform/sealing/sealer.ts'
 import type { ForgedRow } from '../../vault/contract/vault.ts'

@@ -1,12 +1,12 @@
-// The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with its
-// effect. Each row has a MAC over all its fields, under one of three keys; its action says which (db/words.ts).
+// The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with
+// its effect. Each row has a MAC over all its fields, under one of three keys; its action says which (db/words.ts).
 //
 //   custody's actions     HKDF(the deployment's key, "audit")   only vaults have it
 //   a worker's            HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
 //   all others            HKDF(IDENTITY_KEY, "audit")           APIs and the command line have it
 //
-// So whoever has only the database cannot add or change a row unnoticed. Only a vault can write a row about what a vault did, and
-// a worker cannot write a row of an operator. Two security events come from APIs and from workers: the writer's own key is used.
+// So the database's owner cannot add or change a row unnoticed, only a vault writes what a vault did, and a worker
+// writes no row of an operator. APIs and workers write two security events, each with its own key.
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { type AuditRow, commitAuditRows, insertAuditRows } from '../../../db/queries/custody/audit.ts'
@@ -44,7 +44,7 @@ export type Audit<Action extends AuditAction = CustodyAction> = {
   record(tx: Tx, ...acts: readonly AuditAct<Action>[]): Promise<void>
   /** Commits rows of their own, together with those of concurrent requests, and returns when they are durable. */
   commit(...acts: readonly AuditAct<Action>[]): Promise<void>
-  /** Writes rows by the statement that also has their effect, unless it writes nothing. @returns what `write` returns */
+  /** Writes the rows by the statement of their effect. @returns what `write` returns: false if it wrote nothing */
   commitBy(write: (rows: readonly AuditRow[]) => Promise<boolean>, acts: readonly AuditAct<Action>[]): Promise<boolean>
 }
 
@@ -53,7 +53,6 @@ export type HasAudit = { readonly audit: Audit<ApiAction> }
 
 export type HasWorkerAudit = { readonly audit: Audit<WorkerAction> }
 
-/** Whether a vault writes rows of this action. */
 export const isCustodys = (action: AuditAction): action is CustodyAction =>
   CUSTODY_ACTIONS.some((each) => each === action)
 
@@ -66,7 +65,7 @@ const isDetails = (details: unknown): boolean =>
   !Array.isArray(details) &&
   Object.values(details).every((detail) => typeof detail === 'string')
 
-/** All fields of a row. Details are sorted by name, as a JSON column does not keep their order; other JSON is one text. */
+/** Details are sorted by name, as a JSON column does not keep their order. Other JSON is one text. */
 const fieldsOf = (row: Row): readonly string[] => {
   const details = isDetails(row.details)
     ? Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -74,23 +73,19 @@ const fieldsOf = (row: Row): readonly string[] => {
   return [row.projectId ?? '', row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
 }
 
-/** All fields of a row as bytes. */
 export const contentOf = (row: Row): Uint8Array => encodeFields(fieldsOf(row))
 
-/** Checks that a row is as somebody with this key wrote it. */
 export const auditVerifierWith =
   (verifies: Verifier): ((row: AuditRow) => boolean) =>
   ({ mac, projectId = null, ...row }) =>
     isDetails(row.details) && verifies(fieldsOf({ ...row, projectId }), mac)
 
-/** Checks that a row is as somebody with the key of its action wrote it. */
 export const auditVerifier = (secret: Pick<Derived, 'verifier'>): ((row: AuditRow) => boolean) =>
   auditVerifierWith(secret.verifier(AUDIT_PURPOSE))
 
 type Parts = {
   readonly db: Db
   readonly now: () => Date
-  /** Gets rows when they are committed. */
   readonly onCommitted?: (rows: readonly AuditRow[]) => void
 }
 
@@ -128,14 +123,11 @@ const createAudit = <Action extends AuditAction>(
   }
 }
 
-/** The audit of a vault. */
 export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: Derived }): Audit =>
   createAudit({ ...parts, secret: parts.deploymentKey })
 
-/** The audit of APIs and the command line. */
 export const createApiAudit = (parts: Parts & { readonly identity: Sealer }): Audit<ApiAction> =>
   createAudit({ ...parts, secret: parts.identity })
 
-/** The audit of workers. */
 export const createWorkerAudit = (parts: Parts & { readonly sealer: Sealer }): Audit<WorkerAction> =>
   createAudit({ ...parts, secret: parts.sealer })

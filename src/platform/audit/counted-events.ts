@@ -1,8 +1,8 @@
-// Security events are counted in groups, and each group is written as one audit row with its number and time. An attacker who
-// keeps changing the subject or address fills neither memory nor the table: each kind has a limited number of groups, and further
-// events of the kind share one row of their project with the subject "others". So many events of one kind do not hide another kind, nor
-// those of one project another project's, and a project learns the number of all. Only if more projects are attacked at once than there
-// are rows, the rest of them share a row that belongs to none.
+// Counts security events in groups, and makes one audit row of each group, with its number and time. An attacker who
+// keeps changing the subject or address fills neither memory nor the table: each kind has a limited number of groups.
+// Further events of a kind share one row of their project with the subject "others". So events of one kind or project
+// hide no other kind or project. Only if more projects are attacked than there are rows, some share a row of no
+// project.
 
 import type { SecurityEventKind } from '../../../db/words.ts'
 import type { SecurityEvent } from '../errors.ts'
@@ -14,10 +14,8 @@ const ROWS_A_WRITE_MAX = 25
 const OTHERS = 'others'
 /** More than any name of ours: somebody who controls an API may send a long one. */
 const TEXT_LENGTH_MAX = 512
-/** The actor of an event without a valid credential. */
 const STRANGER = 'stranger'
 
-/** The fields by which events are counted together. */
 type Seen<Kind extends SecurityEventKind = SecurityEventKind> = {
   readonly kind: Kind
   readonly projectId: string | null
@@ -45,8 +43,8 @@ export const seenOf = <Kind extends SecurityEventKind>(input: {
   const { kind, projectId, actor = STRANGER, subject, details } = event
   const where = from === '' ? {} : { from }
   const what = subject ?? (from === '' ? 'unknown' : from)
-  const told = Object.entries({ ...details, ...where }).map(([name, text]) => [name, cut(text)])
-  return { kind, projectId, actor: cut(actor), subject: cut(what), details: Object.fromEntries(told) }
+  const texts = Object.entries({ ...details, ...where }).map(([name, text]) => [name, cut(text)])
+  return { kind, projectId, actor: cut(actor), subject: cut(what), details: Object.fromEntries(texts) }
 }
 
 const othersOf = <Kind extends SecurityEventKind>(kind: Kind, projectId: string | null): Seen<Kind> => {
@@ -56,7 +54,6 @@ const othersOf = <Kind extends SecurityEventKind>(kind: Kind, projectId: string 
 export const groupOf = ({ kind, projectId, actor, subject, details }: Seen): string =>
   JSON.stringify([kind, projectId, actor, subject, details])
 
-/** Counts events in a bounded number of groups for each kind. */
 export const createCounts = <Kind extends SecurityEventKind>() => {
   const counts = new Map<string, Counted<Kind>>()
   const subjects = new Map<Kind, number>()
@@ -104,21 +101,20 @@ const chosenOf = <Kind extends SecurityEventKind>(apart: readonly Counted<Kind>[
   return new Set(inTurn(fair).slice(0, ROWS_A_WRITE_MAX))
 }
 
-/** A row for each of the most frequent groups, and for each kind one for the rest of a project that has such a row, and of all others. */
+/** A row for each frequent group, then for each kind one per project with such a row, and one for all others. */
 export const rowsOf = <Kind extends SecurityEventKind>(counted: readonly Counted<Kind>[]): readonly Counted<Kind>[] => {
   const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
   const chosen = chosenOf(apart)
   const partOf = ({ kind, projectId }: Seen) => `${kind} ${projectId}`
-  const toldParts = new Set([...chosen].map(partOf))
+  const chosenParts = new Set([...chosen].map(partOf))
   const rest = createCounts<Kind>()
   const others = [...counted.filter(({ subject }) => subject === OTHERS), ...apart.filter((each) => !chosen.has(each))]
-  for (const each of others) rest.add(othersOf(each.kind, toldParts.has(partOf(each)) ? each.projectId : null), each)
+  for (const each of others) rest.add(othersOf(each.kind, chosenParts.has(partOf(each)) ? each.projectId : null), each)
   return [...apart.filter((each) => chosen.has(each)), ...rest.values()]
 }
 
 const instant = (ms: number): string => new Date(ms).toISOString()
 
-/** The audit row of a group. */
 export const actOf = <Kind extends SecurityEventKind>(counted: Counted<Kind>) => {
   const { kind: action, projectId, actor, subject, details, count, sinceMs, untilMs } = counted
   const times = { count: String(count), since: instant(sinceMs), until: instant(untilMs) }

@@ -55,7 +55,6 @@ const AWAY = 'PostgreSQL cannot be reached: check that it runs, and the host and
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
 
-/** The cause of a failure of the database, and what to do. */
 export const databaseSentenceOf = (error: unknown): string => {
   let last = ''
   for (let at = error; at instanceof Error; at = at.cause) {

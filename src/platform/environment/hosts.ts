@@ -7,7 +7,6 @@ const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1
 /** Whether traffic to a host stays on this machine: a loopback name or address, or the path of a Unix socket. */
 export const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
 
-/** What addresses an operator lists, or nobody reaches from the Internet. */
 type Ranges = readonly (readonly [address: string, bits: number])[]
 
 const blockListOf = (ranges: Ranges): BlockList => {
@@ -16,7 +15,7 @@ const blockListOf = (ranges: Ranges): BlockList => {
   return list
 }
 
-/** IANA's special-purpose registry and multicast: what is not globally reachable, or is a way to something that is not. */
+/** IANA's special-purpose registry and multicast: addresses that are not global, or lead to some that are not. */
 const SPECIAL_IPV4 = blockListOf([
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -34,7 +33,7 @@ const SPECIAL_IPV4 = blockListOf([
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ])
-/** Global unicast. Outside of it are loopback, unique and link-local addresses, multicast, and IPv4 in IPv6 (mapped, NAT64). */
+/** Global unicast. Loopback, unique and link-local addresses, multicast and IPv4 in IPv6 are outside of it. */
 const GLOBAL_IPV6 = blockListOf([['2000::', 3]])
 /** Inside of it: protocol assignments with Teredo, documentation, and 6to4, which leads to any IPv4 address. */
 const SPECIAL_IPV6 = blockListOf([
@@ -73,7 +72,7 @@ const rangeOf = (word: string): Ranges[number] | null => {
   return isIP(address) === 0 || length > most ? null : [address, length]
 }
 
-/** Reads host names, addresses and networks, such as id.internal, 10.1.2.3 and fd00::/8. @returns null if one is none of these. */
+/** @param words such as id.internal, 10.1.2.3 and fd00::/8. @returns null if one is no host, address or network. */
 export const listedHosts = (words: readonly string[]): ListedHosts | null => {
   const ranges: Ranges[number][] = []
   const names = new Set<string>()
@@ -96,7 +95,7 @@ export const listedHosts = (words: readonly string[]): ListedHosts | null => {
 /** Names without a dot, and the domains of RFC 6761, RFC 6762 and of ICANN's resolution of 2024-07-29. */
 const PRIVATE_NAME = /^[^.]+$|\.(?:localhost|local|internal)$/
 
-/** Whether the host of a URL can only be reached from its own machine or network. @param hostname as `URL` writes it. */
+/** Whether only its own machine or network reaches a host. @param hostname as `URL` writes it. */
 export const isPrivate = (hostname: string): boolean => {
   const host = hostname.replace(/^\[|\]$|\.$/g, '')
   return isIP(host) === 0 ? PRIVATE_NAME.test(host) : !isPublicAddress(host)

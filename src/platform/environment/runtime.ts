@@ -26,7 +26,7 @@ type CFunction = (...args: readonly unknown[]) => unknown
 const deno = (globalThis as { Deno?: DenoRuntime }).Deno
 
 const IDLE_TIMEOUT_SECONDS = 60
-/** Bun itself would answer a larger body, without a text. Our limits are in platform/http/limits.ts, and platform/http/unread.ts drops the rest. */
+/** Bun would answer a larger body without a text. platform/http/body.ts has our limits, and drops the excess. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER
 
 export type Server = {
@@ -38,15 +38,13 @@ export type Server = {
 
 type ServeOptions = {
   readonly hostname: string
-  /** 0 chooses a free port. */
   readonly port: number
   /** @param address of the client, if known. */
   readonly fetch: (request: Request, address: () => string | null) => Answer
-  /** Answers an error of `fetch`. */
   readonly error: (error: unknown) => Response
 }
 
-/** By default 16 KiB. The bearer token alone may have as many characters (src/identity/auth/authenticate.ts). */
+/** By default 16 KiB. The bearer token alone may have as many characters (src/identity/auth/caller-headers.ts). */
 const HEADER_BYTES_MAX = 32_768
 
 const serveOnBun = ({ hostname, port, fetch, error }: ServeOptions): Server => {
@@ -75,14 +73,12 @@ const serveOnDeno = (runtime: DenoRuntime, { hostname, port, fetch, error }: Ser
   return { hostname, port: server.addr.port, stop }
 }
 
-/** Listens on a port. */
 export const serve = (options: ServeOptions): Server =>
   deno === undefined ? serveOnBun(options) : serveOnDeno(deno, options)
 
 /** The C types of parameters that we use; `pointer` points to the memory of a typed array. */
 type CType = 'i32' | 'u64' | 'pointer'
 
-/** A function of a C library that returns an `i32`. */
 export const loadCFunction = async (
   library: string,
   name: string,

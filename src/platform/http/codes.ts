@@ -5,19 +5,16 @@ import type { ErrorCode } from '../errors.ts'
 
 type Codes = readonly ErrorCode[]
 
-/** A field with an address. */
 export const ADDRESS = ['address_invalid', 'network_mismatch'] as const satisfies Codes
 
 /** A network of the request, which this deployment may not serve. */
 export const NETWORK = ['not_implemented'] as const satisfies Codes
 
-/** A call to a network's node. */
 export const NODE = [...NETWORK, 'node_unavailable', 'wrong_chain', 'metadata_untrusted'] as const satisfies Codes
 
 /** Reading from the chain about one of the caller's wallets. */
 export const OWN_WALLET = [...ADDRESS, ...NODE, 'wallet_forbidden'] as const satisfies Codes
 
-/** Checking a credential and opening what it protects. */
 export const CREDENTIAL = [
   'credential_required',
   'credential_ambiguous',
@@ -32,10 +29,8 @@ export const CREDENTIAL = [
 /** One of the caller's wallets, named by its address and perhaps the network. */
 export const NAMED_WALLET = [...ADDRESS, 'network_required', 'not_found'] as const satisfies Codes
 
-/** A use that policies judge, perhaps with an approval. */
 export const POLICY = ['policy_denied', 'approval_mismatch', 'approval_ended'] as const satisfies Codes
 
-/** Preparing and signing a transaction, perhaps under a policy. */
 export const SIGNING = [
   ...CREDENTIAL,
   ...NODE,
@@ -46,13 +41,10 @@ export const SIGNING = [
   'contract_wallet_changed',
 ] as const satisfies Codes
 
-/** The same, to send it. */
 export const SENDING = [...SIGNING, 'repeat_refused'] as const satisfies Codes
 
-/** A nonce that the caller chose. */
 export const NONCE = ['nonce_too_low', 'nonce_gap', 'nonce_conflict'] as const satisfies Codes
 
-/** A call only for users, with their access token. */
 export const USER = ['user_session_required'] as const satisfies Codes
 
 /** A call for which the user must have logged in a short while ago. */
@@ -69,12 +61,10 @@ const BEARER: Codes = [
   'scope_required',
 ]
 
-/** All codes of an operation, each once. */
 export const codesOf = (operation: {
   readonly own: Codes
   readonly hasBody: boolean
   readonly hasIdempotencyKey: boolean
-  /** What names the caller. */
   readonly caller: 'none' | 'project' | 'bearer'
 }): Codes => {
   const { own, hasBody, hasIdempotencyKey, caller } = operation

@@ -57,10 +57,7 @@ export const answerOf = (thrown: unknown): Answer => {
 const CHALLENGE = 'Bearer realm="Strongroom"'
 const BEARER = /^Bearer +\S/i
 
-/**
- * The header `WWW-Authenticate` of an answer 401 (RFC 9110 §11.6.1). A request without a bearer token, or whose login failed, gets no
- * error code (RFC 6750 §3.1).
- */
+/** The header of an answer 401 (RFC 9110 §11.6.1). Only a refused bearer token has an error code (RFC 6750 §3.1). */
 export const challengeFor = (headers: Headers, code: ErrorCode | undefined): string => {
   const isAboutToken = code === 'unauthorized' || code === 'session_ended'
   const isRefused = isAboutToken && BEARER.test(headers.get('authorization') ?? '')
@@ -160,7 +157,6 @@ const knownIn = ({ properties }: Record<string, unknown>): string => {
 const textRuleOf = (schema: Record<string, unknown>): string =>
   typeof schema.rule === 'string' ? `a text: ${schema.rule}` : 'a text'
 
-/** The schema's `rule`, else its type. */
 const ruleOf = (schema: Record<string, unknown>): string => {
   if (typeof schema.rule === 'string') return schema.rule
   switch (schema.type) {

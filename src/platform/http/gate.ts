@@ -1,19 +1,26 @@
-// Refuses requests before anything is done for them, when those that are under way would keep them waiting for too long.
+// Refuses requests before anything is done for them, if those under way would keep them waiting for too long: their
+// number times the recent time between two answers.
 //
-// How long is the number of requests under way times the recent time between two answers. But many requests also wait for what is
-// not ours (a slow node, a body, events), and these keep nobody else waiting. So a request that waits for events or takes long is
-// not counted any more, and nothing is refused unless this process, its database or its vault is late: while enough is under way,
-// a probe asks both for very little, and so waits for the event loops, the connections and the processors as everybody does.
-//
-// Silence alone says nothing: where few ask, few are answered. Where nothing is answered any more, the probe is not either.
+// Many requests also wait for nodes, bodies or events, and keep no other request waiting. So a request that waits for
+// events or takes long counts no more, and the gate refuses none unless this process, its database or its vault is
+// late: while many are under way, a probe asks both for very little, and waits for the same event loops and
+// connections.
 
+import { randomUUID } from 'node:crypto'
 import { AppError } from '../errors.ts'
 import { answerOf } from './failure.ts'
-import { requestIdOf } from './request-id.ts'
+
+/** What proxies and clients use as ids: UUIDs, hex, base64, and words joined by `.`, `:`, `_` or `-`. */
+const SANE = /^[\w.:+/=-]{1,128}$/
+
+/** The caller's `X-Request-Id` if it is such a token, else a new one. It only names the request in answer and log. */
+export const requestIdOf = (headers: Headers): string => {
+  const given = headers.get('x-request-id') ?? ''
+  return SANE.test(given) ? given : randomUUID()
+}
 
 type Fetch = (request: Request) => Response | Promise<Response>
 
-/** Fewer than this are never too many. */
 const ALWAYS_MAX = 8
 /** With all that waits for events, nodes and slow clients. */
 const UNDER_WAY_MAX = 5_000
@@ -26,12 +33,11 @@ const LATE_MS = 50
 const NEWEST_WEIGHT = 1 / 32
 const RETRY_AFTER_MAX_SECONDS = 30
 
-/** Asked by programs that decide by the answer whether the process lives. A preflight that is refused looks to a page like a refused origin. */
+/** Supervisors decide by these whether the process lives. A page takes a refused preflight for a refused origin. */
 const isAlwaysLetIn = ({ method, url }: Request): boolean =>
   method === 'OPTIONS' || /^[^?#]*\/(?:healthz|readyz|metrics)$/.test(url)
 
 type GateInput = {
-  /** A request that would probably wait longer is refused. */
   readonly expectedWaitMaxMs: number
   readonly probe: () => Promise<unknown>
   readonly onRefused: () => void
@@ -68,7 +74,7 @@ const watchLateness = ({ probe, isNeeded }: Pick<GateInput, 'probe'> & { readonl
 
 const leavers = new WeakMap<Request, () => void>()
 
-/** From now on it only waits for what is not ours, and keeps nobody else waiting. */
+/** From now on the request only waits for others, and keeps no other request waiting. */
 export const noteWaiting = (request: Request): void => leavers.get(request)?.()
 
 /** Lets requests in to `fetch`, or answers 503 `busy`. */

@@ -1,11 +1,9 @@
-// Checks of a body's text before anything is built from it, because JSON.parse does not make them: depth, number of items,
-// duplicate fields, NUL characters and lone surrogates.
-//
-// One pass over the text. It need not find other mistakes, because JSON.parse runs afterwards. In decoded UTF-8 the two
-// forbidden characters can only occur as escapes (JSON.parse refuses raw control characters), so for a string without a
-// backslash we only search for its end.
+// Checks a body's text for what JSON.parse accepts: too much depth, too many items, duplicate fields, NUL characters
+// and lone surrogates. It is one pass, before anything is built. In decoded UTF-8 the two forbidden characters occur
+// only as escapes (JSON.parse refuses raw control characters), so in a string without a backslash it only searches the
+// end.
 
-import { AppError } from '../errors.ts'
+import { type AppError, invalidInput } from '../errors.ts'
 import { refusedNul, refusedSurrogate } from './text.ts'
 
 const MAX_DEPTH = 32
@@ -20,7 +18,7 @@ const BRACKET_CLOSE = 0x5d
 const BRACE_OPEN = 0x7b
 const BRACE_CLOSE = 0x7d
 const LETTER_N = 0x6e
-const LETTER_U = 0x75
+const UNIT = /\\u([0-9a-fA-F]{4})/y
 const ESCAPE_LENGTH = 6
 
 /** An object or a list that is open at the current position. */
@@ -32,11 +30,10 @@ type Open = {
   nameTo: number
   /** In an object: whether the next string is a name. */
   nameNext: boolean
-  /** In a list. */
   index: number
 }
 
-const notJson = (): AppError => new AppError('invalid_input', 'The body must be valid JSON in UTF-8.')
+const notJson = (): AppError => invalidInput('The body must be valid JSON in UTF-8.')
 
 /** Decodes a string of the text, given with its quotes. */
 const meantBy = (text: string, from: number, to: number, escaped: boolean): string => {
@@ -54,20 +51,11 @@ const pathOf = (text: string, open: readonly Open[]): string =>
     .map((each) => (each.names === null ? String(each.index) : meantBy(text, each.nameFrom, each.nameTo, true)))
     .join('.')
 
-const hexDigit = (code: number): number => {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30
-  const lower = code | 0x20
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN
-}
-
 /** The code unit of the escape at a position; NaN if it is no `\uXXXX`. */
-const unitAt = (text: string, at: number): number =>
-  text.charCodeAt(at) === BACKSLASH && text.charCodeAt(at + 1) === LETTER_U
-    ? hexDigit(text.charCodeAt(at + 2)) * 0x1000 +
-      hexDigit(text.charCodeAt(at + 3)) * 0x100 +
-      hexDigit(text.charCodeAt(at + 4)) * 0x10 +
-      hexDigit(text.charCodeAt(at + 5))
-    : Number.NaN
+const unitAt = (text: string, at: number): number => {
+  UNIT.lastIndex = at
+  return Number.parseInt(UNIT.exec(text)?.[1] ?? '', 16)
+}
 
 /** @returns the length of the escape. */
 const checkEscape = (text: string, at: number, field: () => string): number => {
@@ -94,7 +82,7 @@ const endOfEscaped = (text: string, from: number, field: () => string): number =
 const begin = (open: Open[], names: Set<string> | null): void => {
   open.push({ names, nameFrom: 0, nameTo: 0, nameNext: names !== null, index: 0 })
   if (open.length > MAX_DEPTH) {
-    throw new AppError('invalid_input', `The body must not be nested deeper than ${MAX_DEPTH}.`)
+    throw invalidInput(`The body must not be nested deeper than ${MAX_DEPTH}.`)
   }
 }
 
@@ -108,7 +96,7 @@ const checkJsonText = (text: string): boolean => {
   const count = () => {
     items += 1
     if (items > MAX_ITEMS) {
-      throw new AppError('invalid_input', `The body must not hold more than ${MAX_ITEMS} fields and list items.`)
+      throw invalidInput(`The body must not hold more than ${MAX_ITEMS} fields and list items.`)
     }
   }
   /** @returns the position after the string that begins here. */
@@ -123,7 +111,7 @@ const checkJsonText = (text: string): boolean => {
     if (to === 0) throw notJson()
     if (isName) {
       const name = meantBy(text, from, to, escaped)
-      if (innermost.names?.has(name)) throw new AppError('invalid_input', 'The body must not name a field twice.')
+      if (innermost.names?.has(name)) throw invalidInput('The body must not name a field twice.')
       innermost.names?.add(name)
       innermost.nameNext = false
       innermost.nameFrom = from
@@ -167,10 +155,7 @@ const dropNulls = (value: unknown): void => {
   }
 }
 
-/**
- * Parses a JSON text and removes null fields.
- * @throws invalid_input if it is no JSON, too deep, too large, or has a duplicate field or a forbidden character.
- */
+/** Drops null fields. @throws invalid_input for what is no JSON, too deep or too large, or has a duplicate field. */
 export const parseJsonText = (text: string): unknown => {
   const hasNulls = checkJsonText(text)
   let value: unknown

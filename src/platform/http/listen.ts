@@ -1,8 +1,8 @@
 import { type Server, serve } from '../environment/runtime.ts'
 import type { Log } from '../process/log.ts'
+import { dropUnread, endsWithBody, hasBody } from './body.ts'
 import { answerOf } from './failure.ts'
 import { notePeer } from './peer.ts'
-import { dropUnread, endsWithBody, hasBody } from './unread.ts'
 
 /** A client that reads this sends its next request on another connection, so none arrives as this one is closed. */
 const closing = (answer: Response): Response => {
@@ -11,11 +11,7 @@ const closing = (answer: Response): Response => {
   return new Response(answer.body, { status: answer.status, statusText: answer.statusText, headers })
 }
 
-/**
- * Listens on a port.
- * @param input.port 0 chooses a free port.
- * @param input.stopping aborted when the server is about to stop: from then on each answer ends its connection.
- */
+/** @param input.port 0 chooses a free port. @param input.stopping once aborted, each answer ends its connection. */
 export const listen = (input: {
   readonly fetch: (request: Request) => Response | Promise<Response>
   readonly hostname: string

@@ -21,7 +21,6 @@ const GROUPS_OF_A_SUBNET = 4
 
 const peers = new WeakMap<Request, () => string | null>()
 
-/** The server calls it for each request. */
 export const notePeer = (request: Request, address: () => string | null): void => {
   peers.set(request, address)
 }
@@ -43,19 +42,16 @@ const groupsOf = (address: string): readonly string[] => {
     : [...before, ...Array<string>(GROUPS - before.length - after.length).fill('0'), ...after]
 }
 
-/**
- * The unit in which tries are counted. For IPv6 it is a /64, the least that a subscriber gets (RFC 6177 §2), because they can
- * use any address in it.
- */
+/** The unit of counted tries. For IPv6 it is a /64, the least that a subscriber gets (RFC 6177 §2). */
 export const subnetOf = (address: string): string =>
   isIP(address) === 6 ? `${groupsOf(address).slice(0, GROUPS_OF_A_SUBNET).join(':')}::/64` : address
 
 const forwardedFor = (headers: Headers, hops: number): string | null => {
-  const said = (headers.get('x-forwarded-for') ?? '').split(',').map((each) => each.trim())
-  return readAddress(said.at(-hops) ?? '')
+  const addresses = (headers.get('x-forwarded-for') ?? '').split(',').map((each) => each.trim())
+  return readAddress(addresses.at(-hops) ?? '')
 }
 
-/** The caller's address, or ''. With n trusted proxies it is the nth address from the right, added by the first of them. */
+/** The caller's address, or ''. With n trusted proxies it is the nth from the right, which the first of them added. */
 export const addressOf = (config: Pick<Config, 'trustedProxies'>, request: Request): string => {
   const peer = readAddress(peers.get(request)?.() ?? '') ?? ''
   const hops = config.trustedProxies

@@ -12,13 +12,17 @@ export type Rate = {
   giveBack(spender: string, points: number): Promise<void>
 }
 
-const createRate = (input: { readonly points: number; readonly windowSeconds: number; readonly of: string }): Rate => {
+const createRate = (input: {
+  readonly points: number
+  readonly windowSeconds: number
+  readonly unit: string
+}): Rate => {
   const limiter = new RateLimiterMemory({ points: input.points, duration: input.windowSeconds })
   return {
     spend: async (spender, points) => {
       await limiter.consume(spender, points).catch((refusal: unknown) => {
         if (!(refusal instanceof RateLimiterRes)) throw refusal
-        throw new AppError('rate_limited', `Too many ${input.of} by this caller; wait and try again.`, {
+        throw new AppError('rate_limited', `Too many ${input.unit} by this caller; wait and try again.`, {
           retryable: true,
           retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)),
         })
@@ -30,14 +34,12 @@ const createRate = (input: { readonly points: number; readonly windowSeconds: nu
   }
 }
 
-/** Limits requests per second. Each process counts its own. */
 export const requestRate = (config: Pick<Config, 'rateLimitPerSecond'>): Rate =>
-  createRate({ points: config.rateLimitPerSecond, windowSeconds: 1, of: 'requests' })
+  createRate({ points: config.rateLimitPerSecond, windowSeconds: 1, unit: 'requests' })
 
-/** Limits bytes of bodies per second. Each process counts its own. */
 export const byteRate = (config: Pick<Config, 'rateLimitBytesPerSecond'>): Rate =>
   createRate({
     points: config.rateLimitBytesPerSecond * BYTES_WINDOW_SECONDS,
     windowSeconds: BYTES_WINDOW_SECONDS,
-    of: 'bytes',
+    unit: 'bytes',
   })

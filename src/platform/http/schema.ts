@@ -71,7 +71,6 @@ const isTextOfLength = ({ minLength, maxLength }: TextLength, value: unknown): v
 
 TypeRegistry.Set('Text', isTextOfLength)
 
-/** A text with bounds on its length. */
 export const Text = (length: TextLength, options: { readonly description: string; readonly examples: string[] }) =>
   Type.Unsafe<string>({
     [Kind]: 'Text',
@@ -88,20 +87,18 @@ TypeRegistry.Set('VisibleText', (length: TextLength, value) => isTextOfLength(le
 TypeRegistry.Set('VisibleLines', (length: TextLength, value) => isTextOfLength(length, value) && hasVisibleLines(value))
 
 /**
- * A text that a caller gives for people to read. Each of a body is of this kind: what hides or reorders characters is refused, so that
- * no name looks like another one. Answers have `Text`, as earlier names may have such characters.
+ * Each text that a caller gives for people to read. No name may look like another: characters that hide or reorder are
+ * refused. Answers have `Text`, as earlier names may have such characters.
  */
 export const VisibleText = (...[length, options]: Parameters<typeof Text>) => {
   const text = Text(length, options)
   return { ...text, [Kind]: 'VisibleText', rule: `${text.rule}, none of them hidden` }
 }
 
-/** The same with line breaks. */
-export const VisibleLines = (...of: Parameters<typeof Text>) => ({ ...VisibleText(...of), [Kind]: 'VisibleLines' })
+export const VisibleLines = (...text: Parameters<typeof Text>) => ({ ...VisibleText(...text), [Kind]: 'VisibleLines' })
 
 TypeRegistry.Set('FileBytes', (_, value) => value instanceof Uint8Array)
 
-/** The bytes of a file in a form. */
 export const FileField = (description: string) =>
   Type.Unsafe<Uint8Array>({ [Kind]: 'FileBytes', type: 'string', format: 'binary', description, rule: 'a file' })
 
@@ -122,7 +119,6 @@ export const AddressField = (description: string) =>
     examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
   })
 
-/** The wallet that creates or mints. */
 export const SenderField = Type.Optional(
   AddressField("The sending wallet; by default the project's own wallet on the network."),
 )
@@ -159,7 +155,6 @@ export const UserSecretField = Type.String({
   examples: ['99ET-KPZD-JM0J-SUD6-QDXF-TH38-WQ77-REHX'],
 })
 
-/** The credentials of a user. */
 export const UserCredentialFields = {
   user_pin: Type.Optional(UserPinField),
   user_secret: Type.Optional(UserSecretField),
@@ -178,7 +173,6 @@ export const SigningFields = {
   ),
 }
 
-/** The same, of what is sent. */
 export const SendingFields = {
   ...SigningFields,
   allow_repeat: Type.Optional(
@@ -189,7 +183,6 @@ export const SendingFields = {
   ),
 }
 
-/** The 202 answer to a request that needs approval first. */
 export const WaitingApproval = ClosedObject('WaitingApproval', {
   approval_id: UuidField('Send the same request again with it, once it is granted.'),
   status: Type.Literal('waiting', { examples: ['waiting'] }),
@@ -201,8 +194,8 @@ export const WaitingApproval = ClosedObject('WaitingApproval', {
 })
 
 /**
- * For the document: which credential fields a body must have: exactly one, or those that the wallet needs, or exactly one of the
- * user's, or one in place of the old PIN. Only custody checks it, because a missing credential has an error code of its own.
+ * For the document: exactly one credential, those that the wallet needs, one of the user's, or one in place of the old
+ * PIN. The vault checks it, because a missing credential has an error code of its own.
  */
 export type CredentialsTaken = 'one' | 'one_or_both' | 'of_user' | 'old_of_user'
 
@@ -245,8 +238,7 @@ export const pagingOf = (query: PagingQuery): Paging => {
 }
 
 /**
- * Paging of a list that can also be asked from an item on. Its pages have numbers only so far: to find one, PostgreSQL passes
- * everything before it.
+ * Paging of a list that can also begin behind an item. PostgreSQL passes everything before a numbered page.
  * @param input.from the field that names the item.
  */
 export const cappedPaging = ({ itemsMax, from }: { readonly itemsMax: number; readonly from: 'before' | 'after' }) => ({
@@ -262,7 +254,6 @@ export const cappedPaging = ({ itemsMax, from }: { readonly itemsMax: number; re
   },
 })
 
-/** Documents the header `Idempotency-Key`. */
 const IDEMPOTENT = {
   parameters: [
     {
@@ -288,10 +279,7 @@ type RouteDetail = {
 /** Unusual headers of a 200 answer: how long caches may keep it, or cookies that it deletes. */
 export type HeaderSet = 'kept a while' | 'kept for ever' | 'expired cookies'
 
-/**
- * Descriptions of the routes of one resource; `idempotent` is for routes that accept the header `Idempotency-Key`, `withHeaders`
- * for those with unusual headers.
- */
+/** Descriptions of one resource's routes: `idempotent` with `Idempotency-Key`, `withHeaders` with unusual headers. */
 export const describedAs = (tag: string) => {
   const detail = (
     summary: string,
@@ -309,7 +297,6 @@ export const describedAs = (tag: string) => {
 
 export const Success = ClosedObject('Success', { success: Type.Literal(true) })
 
-/** The answer of a call without a result. */
 export const SUCCESS = { success: true } as const
 
 export const successOf = async (work: Promise<void>): Promise<typeof SUCCESS> => {
@@ -324,7 +311,6 @@ export const TransactionResult = ClosedObject('NftOperationResult', {
 })
 export type TransactionResult = Static<typeof TransactionResult>
 
-/** The answer of routes that submit a transaction. */
 export const shownSubmitted = (submitted: {
   readonly transactionId: string
   readonly network: Network

@@ -1,15 +1,71 @@
-import { AppError, shownField } from '../errors.ts'
+import type { Network } from '../../../db/words.ts'
+import { type AppError, invalidInput, shownField } from '../errors.ts'
+
+/** @throws invalid_input for a repeated parameter, NUL and broken Unicode, which schemas cannot express. */
+export const checkQuery = (url: string): void => {
+  const start = url.indexOf('?')
+  if (start === -1) return
+  const query = url.slice(start + 1)
+  refuseBrokenEscapes(query)
+  const names = new Set<string>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    checkText(name, 'query')
+    checkText(value, name)
+    if (names.has(name)) throw invalidInput('A query parameter must not be given twice.')
+    names.add(name)
+  }
+}
+
+/** Refuses invalid UTF-8, which URLSearchParams would replace by U+FFFD. */
+const refuseBrokenEscapes = (query: string): void => {
+  try {
+    decodeURIComponent(query)
+  } catch {
+    throw invalidInput('The query string must be percent-encoded UTF-8.')
+  }
+}
+
+const networkIn = (input: unknown): unknown =>
+  typeof input === 'object' && input !== null && 'network' in input ? input.network : undefined
+
+export const checkNetwork = (networks: readonly Network[], input: unknown): void => {
+  const network = networkIn(input)
+  if (network === undefined || networks.some((each) => each === network)) return
+  throw invalidInput(`Field "network" must be one of ${networks.join(', ')}.`)
+}
+
+/** RFC 3339 with an offset; `parseTime` checks that the day exists. */
+export const TIME_PATTERN =
+  '[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})'
+
+export const TIME_RULE = 'an RFC 3339 time with an offset'
+
+/** Checks that the day exists. JavaScript would turn the 31st of a short month into the first of the next. */
+const isOnCalendar = (text: string): boolean => {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
+}
+
+/** Checks the year in UTC too: PostgreSQL does not read JavaScript's years with six digits. */
+const hasFourDigitYear = (at: Date): boolean => at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9_999
+
+/** A time that fits the pattern. @throws invalid_input */
+export const parseTime = ({ text, field }: { readonly text: string; readonly field: string }): Date => {
+  const at = new Date(text)
+  if (!Number.isNaN(at.getTime()) && isOnCalendar(text) && hasFourDigitYear(at)) return at
+  throw invalidInput(`Field "${field}" must be ${TIME_RULE}.`)
+}
 
 const GIVEN_MAX = 256
 const NUL = String.fromCharCode(0)
 
 export const refusedNul = (field: string): AppError =>
-  new AppError('invalid_input', `${shownField(field)} must not contain the NUL character.`)
+  invalidInput(`${shownField(field)} must not contain the NUL character.`)
 
 export const refusedSurrogate = (field: string): AppError =>
-  new AppError('invalid_input', `${shownField(field)} must be well-formed Unicode.`)
+  invalidInput(`${shownField(field)} must be well-formed Unicode.`)
 
-export const checkText = (text: string, field: string): void => {
+const checkText = (text: string, field: string): void => {
   if (text.includes(NUL)) throw refusedNul(field)
   if (!text.isWellFormed()) throw refusedSurrogate(field)
 }
@@ -33,14 +89,13 @@ const SEEN = [
   '(?<=[#*0-9])\\ufe0f(?=\\u20e3)',
 ]
 
-/** What hides, reorders or ends text: controls, bidirectional and other format characters, and all that is shown as nothing. */
+/** Characters that hide, reorder or end text: controls, format characters, and all that is shown as nothing. */
 const HIDDEN = new RegExp(`(?!${SEEN.join('|')})[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}]`, 'gv')
 const LINE_BREAKS = /[\t\r\n]/g
 
 /** Whether people see a text of one line as it is: no name that is given may look like another one. */
 export const isVisible = (text: string): boolean => text.search(HIDDEN) === -1
 
-/** The same for a text of several lines. */
 export const hasVisibleLines = (text: string): boolean => isVisible(text.replace(LINE_BREAKS, ''))
 
 /** Writes each character that people would not see by its number, but line breaks. */
@@ -54,5 +109,5 @@ export const readGiven = (what: 'name' | 'reason', text: string): string => {
   const given = text.trim()
   if (given.length > 0 && given.length <= GIVEN_MAX && isVisible(given)) return given
   const sentence = `The ${what} must be a text of 1 to ${GIVEN_MAX} characters, none of them hidden.`
-  throw new AppError('invalid_input', sentence)
+  throw invalidInput(sentence)
 }

@@ -1,5 +1,6 @@
-// Counters and histograms of a process. Each process has one registry and is scraped by itself; Prometheus adds the processes
-// up. Every series with known label values starts at 0, because `rate` misses the first event of a new series.
+// Counters and histograms of a process. Each process has one registry and is scraped by itself; Prometheus adds the
+// processes up. Every series with known label values starts at 0, because `rate` misses the first event of a new
+// series.
 
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import { JOB_PAYLOADS } from '../../../db/jobs.ts'
@@ -28,13 +29,12 @@ export const TASKS = Object.keys(JOB_PAYLOADS)
 const COUNTED_FAILURES = FAILURE_CODES.filter((code) => code !== 'reorganised')
 
 /**
- * prom-client's default metrics that we leave out: those that are right only on Node (heap spaces, handles, version), and
- * those that are no number before the first measurement (some of the event loop's lag).
+ * prom-client's default metrics that we leave out: those that are right only on Node (heap spaces, handles, version),
+ * and those that are no number before the first measurement (some of the event loop's lag).
  */
 const NOT_SHOWN =
   /^(?:nodejs_(?:active_|heap_space_|gc_|version_|eventloop_lag_(?:mean|stddev|min)_)|process_heap_bytes$)/
 
-/** The known values of each label, by its name. */
 export type LabelValues<Label extends string> = Readonly<Record<Label, readonly string[]>>
 
 /** Every combination of the labels' values. */
@@ -148,10 +148,7 @@ export type Metrics = ReturnType<typeof createMetrics>
 
 export type HasMetrics = { readonly metrics: Metrics }
 
-/**
- * Creates all counters and histograms of a process. Every process has all of them; what it never does stays 0.
- * @param networks the networks that have a node.
- */
+/** Every process has all of them; what it never does stays 0. @param networks the networks that have a node. */
 export const createMetrics = (networks: readonly Network[]) => {
   const registry = new Registry()
   let isCollecting = false
@@ -185,7 +182,6 @@ export const createMetrics = (networks: readonly Network[]) => {
       registers: [registry],
     }),
     contentType: registry.contentType,
-    /** All of them in Prometheus' text format, with prom-client's default metrics of the process. */
     text: (): Promise<string> => {
       // The default metrics watch the event loop once they are collected, so we begin only at the first scrape.
       if (!isCollecting) {

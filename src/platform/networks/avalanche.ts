@@ -1,4 +1,4 @@
-import { type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
+import { type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES, TWO_SECOND_BLOCKS } from './network.ts'
 import { DAI, LINK, USDC, USDT, WBTC, WETH } from './tokens.ts'
 
 const WAVAX = { logoUrl: logoUrlOf('avalanchec'), displayDecimals: 4 }
@@ -27,12 +27,7 @@ export const avalanche = {
   maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 1,
   finalDepth: 12,
-  // Two hours.
-  wholeBackfillBlocks: 3_600,
-  blockIntervalMs: 2_000,
-  pollIntervalMs: 1_000,
-  climbAfterSeconds: 20,
-  expireAfterSeconds: 1_800,
+  ...TWO_SECOND_BLOCKS,
   gasPriceOracle: null,
   coinContract: null,
   nameRegistry: null,

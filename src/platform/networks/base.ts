@@ -1,4 +1,11 @@
-import { EIP_7825_GAS, type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
+import {
+  EIP_7825_GAS,
+  type EvmNetworkFile,
+  GWEI,
+  logoUrlOf,
+  POOL_TRANSACTION_BYTES,
+  TWO_SECOND_BLOCKS,
+} from './network.ts'
 import { CBBTC, DAI, LINK, USDC, USDT, WETH } from './tokens.ts'
 
 export const base = {
@@ -12,17 +19,13 @@ export const base = {
   believedTipWei: 2n * GWEI,
   maxFeePerGasCapWei: 200n * GWEI,
   hasDataFloor: true,
-  // Since Azul, 2026-05-28; on Sepolia since 2026-04-20 (specs.base.org, upgrades/azul/exec-engine). Deposits are exempt.
+  // Since Azul, 2026-05-28; on Sepolia since 2026-04-20 (specs.base.org, upgrades/azul/exec-engine). Deposits are
+  // exempt.
   maxTransactionGas: EIP_7825_GAS,
   maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 5,
   finalDepth: 1_000,
-  // Two hours.
-  wholeBackfillBlocks: 3_600,
-  blockIntervalMs: 2_000,
-  pollIntervalMs: 1_000,
-  climbAfterSeconds: 20,
-  expireAfterSeconds: 1_800,
+  ...TWO_SECOND_BLOCKS,
   gasPriceOracle: '0x420000000000000000000000000000000000000F',
   coinContract: null,
   nameRegistry: null,

@@ -1,12 +1,12 @@
-// NETWORKS_FILE: further EVM networks, described by the operator. An invalid file stops the process at its start, with an
-// error that names the line and says what would be right.
+// NETWORKS_FILE: further EVM networks, described by the operator. An invalid file stops the process at its start, with
+// an error that names the line and says what would be right.
 
 import { createRequire } from 'node:module'
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value, ValueErrorType } from '@sinclair/typebox/value'
 import type { Node, ParseError } from 'jsonc-parser'
 import { higher } from '../amount.ts'
-import { type EvmNetworkFile, GWEI, POOL_TRANSACTION_BYTES } from './network.ts'
+import { type EvmNetworkFile, GWEI, POOL_TRANSACTION_BYTES, parseGwei } from './network.ts'
 
 /** Load the validator only if there is such a file, so that a vault without one does not need it. */
 const parser = (): typeof import('jsonc-parser') => createRequire(import.meta.url)('jsonc-parser')
@@ -155,11 +155,6 @@ const checked = (name: string, text: string) => {
   throw refusal(source, path, `${what} ${isMissing ? 'is missing: it must be' : 'must be'} ${rule(first.schema)}.`)
 }
 
-const weiOf = (amount: string): bigint => {
-  const [units = '', decimals = ''] = amount.split('.')
-  return BigInt(units + decimals.padEnd(9, '0'))
-}
-
 /** Defaults that fit many chains. */
 const DISPLAY_DECIMALS = 4
 const BACKFILL_BLOCKS = 3_600
@@ -171,7 +166,7 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
   const { name, chain_id: chainId, explorer_url: explorerUrl, confirmations } = entry
   const { display_decimals: displayDecimals, logo_url: logoUrl = '', ...coin } = entry.coin
   const { coin_contract: coinContract } = entry
-  const minPriorityFeeWei = weiOf(entry.min_priority_fee_gwei)
+  const minPriorityFeeWei = parseGwei(entry.min_priority_fee_gwei)
   return {
     network: name,
     family: 'evm',
@@ -180,8 +175,8 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
     coin: { ...coin, logoUrl, displayDecimals: displayDecimals ?? Math.min(coin.decimals, DISPLAY_DECIMALS) },
     minPriorityFeeWei,
     believedTipWei:
-      entry.believed_tip_gwei === undefined ? higher(minPriorityFeeWei, 2n * GWEI) : weiOf(entry.believed_tip_gwei),
-    maxFeePerGasCapWei: weiOf(entry.max_fee_gwei),
+      entry.believed_tip_gwei === undefined ? higher(minPriorityFeeWei, 2n * GWEI) : parseGwei(entry.believed_tip_gwei),
+    maxFeePerGasCapWei: parseGwei(entry.max_fee_gwei),
     hasDataFloor: entry.has_data_floor ?? false,
     maxTransactionGas: entry.max_transaction_gas === undefined ? null : BigInt(entry.max_transaction_gas),
     maxTransactionBytes: entry.max_transaction_bytes ?? POOL_TRANSACTION_BYTES,
@@ -200,7 +195,6 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
 
 type Taken = { readonly network: string; readonly chainIds: readonly number[] }
 
-/** Refuses fields that contradict each other or another network. */
 const refuseMisfits = (source: Source, index: number, file: EvmNetworkFile, taken: readonly Taken[]): void => {
   const refuse = (field: string, sentence: string): never => {
     throw refusal(source, [index, field], sentence)
@@ -224,12 +218,7 @@ const refuseMisfits = (source: Source, index: number, file: EvmNetworkFile, take
   }
 }
 
-/**
- * Parses further networks. Pure.
- * @param input.name the file's name for errors
- * @param input.taken the networks that exist already, with their chain ids in all environments
- * @throws Error with one sentence: the line, what is wrong there, and what would be right.
- */
+/** @param input.taken networks that exist. @throws Error with the line, what is wrong there and what is right. */
 export const parseNetworksFile = (input: {
   readonly name: string
   readonly text: string

@@ -2,7 +2,6 @@
 
 import type { Environment, Network } from '../../../db/words.ts'
 
-/** When a node is behind, and how often that is looked at. */
 export type Watch = {
   readonly everyMs: number
   /** A node is behind if another one is ahead of it by more than this (node/member.ts). */
@@ -22,7 +21,6 @@ export type NativeCoin = {
   readonly logoUrl: string
 }
 
-/** How a token is displayed. */
 export type TokenDisplay = {
   /** Empty if there is none. */
   readonly logoUrl: string
@@ -35,14 +33,12 @@ type Common = {
   readonly coin: NativeCoin
   /** Well-known tokens by canonical address. The operator's lists take precedence. */
   readonly knownTokens: ReadonlyMap<string, TokenDisplay>
-  /** The block explorer; null if there is none. */
   readonly explorerUrl: string | null
   /** The usual time from one block to the next. */
   readonly blockIntervalMs: number
   /** Without a new block for so long the chain, or its node, stands still: no waiting transaction's time counts. */
   readonly stalledAfterSeconds: number
   readonly pollIntervalMs: number
-  /** When one of several nodes is behind the others. */
   readonly watch: Watch
 }
 
@@ -52,7 +48,7 @@ export type EvmNetworkRow = Common & {
   readonly chainId: number
   /** Nodes do not relay transactions with a lower tip. */
   readonly minPriorityFeeWei: bigint
-  /** A tip suggested by the node is accepted up to this; a higher one must be confirmed by recent blocks (evm/market.ts). */
+  /** The highest tip that is accepted on a node's word. Recent blocks must confirm a higher one (evm/market.ts). */
   readonly believedTipWei: bigint
   /** The fee ceiling per gas, unless the caller fixes the fee. An operator may configure another one. */
   readonly maxFeePerGasCapWei: bigint
@@ -67,8 +63,9 @@ export type EvmNetworkRow = Common & {
   /** Number of blocks after which a block is treated as final if the node does not report finality. */
   readonly finalDepth: number
   /**
-   * For a wallet with a history, this many blocks below the indexer are read in full, so that internal coin movements and
-   * transfers without indexed addresses are found. Older blocks are only searched with eth_getLogs. At least `finalDepth`.
+   * For a wallet with a history, this many blocks below the indexer are read in full, so that internal coin movements
+   * and transfers without indexed addresses are found. Older blocks are only searched with eth_getLogs. At least
+   * `finalDepth`.
    */
   readonly wholeBackfillBlocks: number
   /** How long a broadcast transaction waits before its fees are raised, and before it is given up. */
@@ -137,10 +134,19 @@ export type SubstrateNetworkFile = Omit<
 
 export const LOGOS = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains'
 
-/** The logo of a blockchain by its name at Trust Wallet. */
 export const logoUrlOf = (blockchain: string): string => `${LOGOS}/${blockchain}/info/logo.png`
 
 export const GWEI = 1_000_000_000n
+
+/** Times of a chain with a block every two seconds. */
+export const TWO_SECOND_BLOCKS = {
+  // Two hours.
+  wholeBackfillBlocks: 3_600,
+  blockIntervalMs: 2_000,
+  pollIntervalMs: 1_000,
+  climbAfterSeconds: 20,
+  expireAfterSeconds: 1_800,
+} as const
 
 /** EIP-7825: 2^24. */
 export const EIP_7825_GAS = 16_777_216n
@@ -150,6 +156,12 @@ export const EIP_7825_GAS = 16_777_216n
  * DEFAULT_MAX_TX_INPUT_BYTES of reth, which counts the whole encoding; MaxTxSize of nethermind.
  */
 export const POOL_TRANSACTION_BYTES = 131_072
+
+/** The wei of a decimal number of gwei with at most nine decimals. */
+export const parseGwei = (gwei: string): bigint => {
+  const [units = '', decimals = ''] = gwei.split('.')
+  return BigInt(units + decimals.padEnd(9, '0'))
+}
 
 /** An amount of wei in gwei, with at most three decimals. */
 export const gweiOf = (wei: bigint): number => Number((wei * 1_000n) / GWEI) / 1_000

@@ -1,4 +1,4 @@
-import { type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES } from './network.ts'
+import { type EvmNetworkFile, GWEI, logoUrlOf, POOL_TRANSACTION_BYTES, TWO_SECOND_BLOCKS } from './network.ts'
 import { DAI, LINK, UNI, USDC, USDT, WBTC, WETH } from './tokens.ts'
 
 const WPOL = { logoUrl: logoUrlOf('polygon'), displayDecimals: 4 }
@@ -28,12 +28,7 @@ export const polygon = {
   maxTransactionBytes: POOL_TRANSACTION_BYTES,
   confirmations: 10,
   finalDepth: 256,
-  // Two hours.
-  wholeBackfillBlocks: 3_600,
-  blockIntervalMs: 2_000,
-  pollIntervalMs: 1_000,
-  climbAfterSeconds: 20,
-  expireAfterSeconds: 1_800,
+  ...TWO_SECOND_BLOCKS,
   gasPriceOracle: null,
   // MRC20 of maticnetwork/contracts, on both networks.
   coinContract: { address: '0x0000000000000000000000000000000000001010', movesIn: 'calls' },

@@ -1,5 +1,5 @@
-// The display of tokens that exist on several networks, with their logos at Trust Wallet. Names and amounts always come from the
-// contract, so a wrong address in a network's file can only give a token a wrong logo.
+// The display of tokens that exist on several networks, with their logos at Trust Wallet. Names and amounts always come
+// from the contract, so a wrong address in a network's file can only give a token a wrong logo.
 
 import { LOGOS, type TokenDisplay } from './network.ts'
 

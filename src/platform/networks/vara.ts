@@ -1,6 +1,5 @@
 import type { SubstrateNetworkFile } from './network.ts'
 
-/** Vara, and its testnet. */
 export const vara = {
   network: 'Vara',
   family: 'substrate',

@@ -25,7 +25,7 @@ const SYSTEMS = [
 const firstIn = (text: string, words: readonly (readonly [string, string])[]): string | null =>
   words.find(([word]) => text.includes(word))?.[1] ?? null
 
-/** The first product (RFC 9110 §10.1.5), short and without spaces, so that it cannot hold a sentence for the reader. */
+/** The first product (RFC 9110 §10.1.5), short and without spaces, so that it holds no sentence for the reader. */
 const PRODUCT = /^[A-Za-z0-9]{1,20}(?:\/[0-9.]{1,12})?/
 
 /** @returns for instance "Firefox on Windows"; for an unknown program at most one word of its own. */

@@ -3,7 +3,6 @@
 import type { Config } from '../config.ts'
 import { showHidden } from '../http/text.ts'
 
-/** Markup, as opposed to text. */
 export class Html {
   readonly markup: string
   constructor(markup: string) {
@@ -60,8 +59,8 @@ export const rootOf = ({ publicBaseUrl }: Pick<Config, 'publicBaseUrl'>): string
 const BETWEEN_TAGS = /(?<=>)[^<>]+/g
 
 /**
- * A complete HTML page, in English. Its texts show each hidden character by its number, so that a name from elsewhere can neither
- * reorder what stands around it nor look like another one. Attributes stay exact, as forms send them back.
+ * A complete HTML page, in English. Its texts show each hidden character by its number, so that a name from elsewhere
+ * can neither reorder what stands around it nor look like another one. Attributes stay exact, as forms send them back.
  * @param input.root path to the service's root without a slash at its end, absolute or relative (`..`).
  */
 export const page = (input: {

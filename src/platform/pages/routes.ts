@@ -27,7 +27,6 @@ const welcomePage = ({ config }: HasConfig): string =>
 
 const isForPeople = ({ headers }: Request): boolean => headers.get('accept')?.includes('text/html') ?? false
 
-/** Serves style sheets: `style.css` is that of all pages. */
 export const styleRoutes = (...names: readonly ('style.css' | 'api.css' | 'console.css')[]) => {
   const routes = new Elysia({ prefix: '/pages' })
   for (const name of names) {
@@ -45,7 +44,6 @@ export const styleRoutes = (...names: readonly ('style.css' | 'api.css' | 'conso
   return routes
 }
 
-/** The source of the documentation's page about the API. */
 const documentationRoute = () =>
   new Elysia().get(
     '/docs/api.md',
@@ -56,7 +54,6 @@ const documentationRoute = () =>
     hidden,
   )
 
-/** Serves `/` for browsers, the style sheets, and the documentation if the page of the API is off. */
 export const pageRoutes = (ctx: HasConfig) =>
   new Elysia()
     .use(styleRoutes('style.css', 'api.css'))

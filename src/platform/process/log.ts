@@ -1,8 +1,7 @@
-// The log: lines of JSON on standard output.
-//
-// A line is with the kernel before the call returns, so it is not lost when the process ends or is killed. If a blocking pipe is
-// full, the call waits for its reader, as with every program. If another pipe is full, the call waits for a second; then lines are
-// lost until there is room, and a line says how many. If the output is closed, or on a full disk, lines are lost. Nothing throws.
+// The log: lines of JSON on standard output. The kernel has a line before the call returns, so it survives the end of
+// the process. A full blocking pipe makes the call wait for its reader. Another full pipe makes it wait for a second;
+// then lines are lost until there is room, and a line says how many. A closed output or full disk loses lines. Nothing
+// throws.
 
 import { writeSync } from 'node:fs'
 import type { Config } from '../config.ts'
@@ -62,13 +61,12 @@ const PAUSED = new Int32Array(new SharedArrayBuffer(4))
 
 const isFull = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EAGAIN'
 
-/** Writes lines to a file descriptor. */
 export const createOutput = (descriptor: number) => {
   let lost = 0
-  const told = () =>
+  const lossLine = () =>
     `\n${JSON.stringify({ level: LEVELS.warn, time: new Date(), lost, msg: 'lines of the log were lost' })}\n`
   return (line: string): void => {
-    let rest: Uint8Array = Buffer.from(lost === 0 ? line : told() + line)
+    let rest: Uint8Array = Buffer.from(lost === 0 ? line : lossLine() + line)
     for (let pauses = lost === 0 ? 0 : FULL_PAUSES_MAX; rest.byteLength > 0; ) {
       try {
         rest = rest.subarray(writeSync(descriptor, rest))
@@ -99,10 +97,7 @@ const textOfLine = (line: Readonly<Record<string, unknown>>): string => {
   }
 }
 
-/**
- * Logs lines of `level` and above, by default to standard output. Errors are logged without their values, and request values are
- * never logged, so nothing needs redaction.
- */
+/** Errors are logged without their values, and request values never, so nothing needs redaction. */
 export const createLog = (input: {
   readonly config: Pick<Config, 'logLevel'>
   readonly process: string

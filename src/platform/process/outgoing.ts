@@ -1,12 +1,11 @@
-// The only requests of the service to URLs that its callers write, or that servers name which it does not trust: receivers of webhooks,
-// identity providers. Such a URL could lead into the operator's own network (SSRF), so:
-// - a name is looked up once, its addresses are checked, and the connection goes to one of those: an answer of DNS that changes, or
-//   another address in the same answer, leads nowhere else;
-// - redirects are not followed: their status is the answer;
-// - only `https`, and only addresses of the public Internet, unless the operator has listed the host or its address. What is listed may
-//   also be asked by `http`; on mainnet only if it is this machine;
-// - each connection is used once, so that none that was opened to one host serves another one;
-// - time and bytes have bounds.
+// All requests to URLs that callers write, or that servers name which the service does not trust: receivers of webhooks
+// and identity providers. Such a URL could lead into the operator's own network (SSRF). So this file
+// - looks a name up once, checks its addresses, and connects to one of them: a later answer of DNS leads nowhere else;
+// - follows no redirect: its status is the answer;
+// - accepts only `https` to addresses of the public Internet, unless the operator has listed the host or its address. A
+//   listed one may also be asked by `http`; on mainnet only if it is this machine;
+// - uses each connection once, so that a connection to one host serves no other;
+// - bounds time and bytes.
 
 import { lookup } from 'node:dns/promises'
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
@@ -27,7 +26,7 @@ const NO_ANSWER = {
 
 type OutgoingFailure = keyof typeof NO_ANSWER
 
-/** There is no answer, or not the expected one. The message is one sentence for operators; it has nothing of the answer. */
+/** No answer, or an unexpected one. The message is one sentence for operators, and has nothing of the answer. */
 export class OutgoingError extends Error {
   /** null if there is an answer. */
   readonly failure: OutgoingFailure | null
@@ -62,9 +61,7 @@ const mayBeHttp = ({ environment, outgoingHosts }: Rules, { hostname }: URL): bo
   return isAllowed && (environment !== 'mainnet' || isLocal(hostname))
 }
 
-/**
- * What a URL must be so that requests may go to it, as the end of "must be …"; null if they may, as far as its text shows.
- */
+/** What a URL must be, as the end of "must be …"; null if requests may go to it, as far as its text shows. */
 export const refusalOfUrl = (config: Rules, text: string): string | null => {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null) return 'an absolute URL'
@@ -107,7 +104,6 @@ type OutgoingRequest = {
   readonly timeoutMs: number
 }
 
-/** Rejects when the signal is aborted. */
 const unlessAborted = async <Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> => {
   const { promise, reject } = Promise.withResolvers<never>()
   const abort = () => reject(signal.reason)
@@ -115,7 +111,7 @@ const unlessAborted = async <Value>(work: Promise<Value>, signal: AbortSignal): 
   return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', abort))
 }
 
-/** Reads an answer up to its bounds. Once there is a status it is the answer, whatever becomes of the rest. */
+/** Reads an answer up to its bounds. Once there is a status it is the answer, even if the rest is lost. */
 const answerFrom = (response: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<Answer> =>
   new Promise((resolve) => {
     const { statusCode: status = 0, headers } = response
@@ -182,7 +178,7 @@ const sendTo = (address: string, { url, method, headers, body, maxBytes, signal,
 
 /** OpenSSL's and Node's words for certificates that do not prove the host. */
 const ABOUT_CERTIFICATES = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|^ERR_TLS/
-/** Nobody got anything, so another address of the host may be tried. */
+/** No server got anything, so another address of the host may be tried. */
 const NOT_CONNECTED = /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/
 
 const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
@@ -204,10 +200,7 @@ const sendToFirst = async ([address = '', ...others]: readonly string[], sent: S
   }
 }
 
-/**
- * Sends a request, and reads its answer, whatever its status is.
- * @throws OutgoingError if the URL is refused or there is no answer.
- */
+/** Any status is an answer. @throws OutgoingError if the URL is refused or there is no answer. */
 export const sendOutgoing = async (
   { config, resolve = resolveBySystem, ca }: Outgoing,
   { url: text, method = 'GET', headers = {}, body, maxBytes, timeoutMs }: OutgoingRequest,
@@ -231,10 +224,7 @@ export const sendOutgoing = async (
   }
 }
 
-/**
- * Reads a JSON document.
- * @throws OutgoingError if the URL is refused, or if there is no such document within the limits.
- */
+/** @throws OutgoingError if the URL is refused, or if there is no JSON document within the limits. */
 export const readJsonFrom = async (
   outgoing: Outgoing,
   request: Pick<OutgoingRequest, 'url' | 'maxBytes' | 'timeoutMs'>,

@@ -1,12 +1,12 @@
 /**
- * A PIN or a secret: as UTF-8, or as text where the caller has a string already. Over the socket it comes as bytes, which are
- * zeroed with their message: no string is made of them, because nothing can erase one.
+ * A PIN or a secret: as UTF-8, or as text where the caller has a string already. Over the socket it comes as bytes,
+ * which are zeroed with their message: no string is made of them, because nothing can erase one.
  */
 export type SecretText = string | Uint8Array
 
 /**
- * Zeros that stay where they are. A small array that was made in another way is moved when its buffer or a view of it is asked
- * for, and the runtime leaves the first place as it was.
+ * Zeros that stay where they are. A small array that was made in another way is moved when its buffer or a view of it
+ * is asked for, and the runtime leaves the first place as it was.
  */
 export const zeros = (length: number): Uint8Array => new Uint8Array(new ArrayBuffer(length))
 
@@ -42,8 +42,8 @@ export const utf8Of = (text: SecretText): Buffer =>
 const LENGTH_BYTES = 4
 
 /**
- * Joins texts (UTF-8) and bytes, each after its length (4 bytes, big-endian). Different lists of fields give different bytes,
- * so that no list can pass for another under a MAC, a key derivation or an AES-GCM tag.
+ * Joins texts (UTF-8) and bytes, each after its length (4 bytes, big-endian). Different lists of fields give different
+ * bytes, so that no list can pass for another under a MAC, a key derivation or an AES-GCM tag.
  */
 export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Array => {
   const lengthOf = (field: string | Uint8Array) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length)
@@ -74,8 +74,8 @@ export const namedTextsOf = (fields: BoundFields): readonly (readonly [string, s
 export const textsOf = (fields: BoundFields): readonly string[] => namedTextsOf(fields).flat()
 
 /**
- * The keys of one block: `using keys = new HeldKeys()` zeroes all that it holds when the block ends, by return or by throw.
- * A key that outlives the block is not held; who receives it zeroes it. Strings cannot be zeroed, so keys are bytes.
+ * `using keys = new HeldKeys()` zeroes all that it holds when the block ends. A key that outlives the block is not
+ * held: its receiver zeroes it. Strings cannot be zeroed, so keys are bytes.
  */
 export class HeldKeys implements Disposable {
   readonly #held: Uint8Array[] = []

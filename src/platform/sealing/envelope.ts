@@ -2,12 +2,11 @@
 //
 //   version(1) = 1 | algorithm(1) = 1 (AES-256-GCM) | key id(4, big-endian) | nonce(12) | ciphertext(n) | tag(16)
 //
-// key id      in outer layers the version of the project key (from 1) that sealed it. 0 if the row itself says which key it
-//             is (inner layers, and what the root key, the service key or the identity key seals).
-// nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them with one key. The most used key, a project's, seals a few rows
-//             for each owner.
-// additional  the six header bytes and the identity of the row. A value with a changed header, or in another row, or in one
-// data        whose bound fields were edited, does not open. The error says the kind of failure and nothing of the content.
+// key id      in outer layers the version of the project key (from 1) that sealed it. 0 if the row itself says which
+//             key: inner layers, and what the root key, the service key or the identity key seals.
+// nonce       random. NIST SP 800-38D §8.3 allows 2^32 with one key. A project's key seals a few rows for each owner.
+// additional  the six header bytes and the identity of the row. A value does not open if its header, its row or a bound
+// data        field of the row changed. The error says the kind of failure and nothing of the content.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { AppError } from '../errors.ts'

@@ -4,7 +4,6 @@ import { hash } from 'node:crypto'
 import { copyOf, encodeFields, HeldKeys, moved, type SecretText, utf8Of, zeros } from './bytes.ts'
 
 export const KEY_BYTES = 32
-/** The length of a SHA-256 hash. */
 const HASH_BYTES = 32
 /** HKDF counts its blocks in one byte. */
 const HKDF_BYTES_MAX = 255 * HASH_BYTES
@@ -17,8 +16,8 @@ const OUTER_PAD = 0x5c
 type Authenticated = { readonly key: SecretText; readonly message: Uint8Array }
 
 /**
- * HMAC (RFC 2104) with the platform's one-shot hash, which keeps nothing. The platform's HMAC and HKDF keep a copy of the key that
- * cannot be zeroed, and its incremental hash object keeps the result.
+ * HMAC (RFC 2104) with the platform's one-shot hash, which keeps nothing. The platform's HMAC and HKDF keep a copy of
+ * the key that cannot be zeroed, and its incremental hash object keeps the result.
  */
 const hmacBy =
   ({ name, blockBytes }: Hash) =>
@@ -27,10 +26,10 @@ const hmacBy =
     const hashed = (bytes: Uint8Array): Uint8Array => moved(hash(name, bytes, 'buffer'))
     const text = utf8Of(given)
     const key = text.length > blockBytes ? keys.hold(hashed(text)) : text
-    const padded = (pad: number, of: Uint8Array): Uint8Array => {
-      const bytes = keys.hold(zeros(blockBytes + of.length))
+    const padded = (pad: number, content: Uint8Array): Uint8Array => {
+      const bytes = keys.hold(zeros(blockBytes + content.length))
       for (let at = 0; at < blockBytes; at += 1) bytes[at] = (key[at] ?? 0) ^ pad
-      bytes.set(of, blockBytes)
+      bytes.set(content, blockBytes)
       return bytes
     }
     return hashed(padded(OUTER_PAD, keys.hold(hashed(padded(INNER_PAD, message)))))

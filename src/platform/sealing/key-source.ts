@@ -1,5 +1,5 @@
-// Reads a 256-bit key from `file:<path>` or `fd:<number>`: 32 raw bytes, or text in hex or base64 that may end with a newline.
-// No error contains anything of what was read.
+// Reads a 256-bit key from `file:<path>` or `fd:<number>`: 32 raw bytes, or text in hex or base64 that may end with a
+// newline. No error contains anything of what was read.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { deriveKey, KEY_BYTES } from './kdf.ts'
@@ -54,10 +54,7 @@ const refuseOpenFile = (name: string, path: string, descriptor: number): void =>
   }
 }
 
-/**
- * Reads a key once, and closes the file descriptor, so that no child process inherits it.
- * @param input.name the name of the setting, for errors. @returns 32 bytes that the caller zeroes.
- */
+/** Closes the descriptor, so that no child process inherits it. @returns 32 bytes that the caller zeroes. */
 export const readKey = (input: { readonly name: string; readonly spec: string }): Uint8Array => {
   const { name, spec } = input
   const [, path] = /^file:(.+)$/s.exec(spec) ?? []

@@ -1,13 +1,13 @@
-// The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed with them.
+// The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed with
+// them.
 //
-// SERVICE_KEY: APIs and workers have it, and no vault. It seals unsent mails, and makes the MACs of the worker's few audit rows.
-// IDENTITY_KEY: only the API has it. It seals the keys that sign access tokens, and makes the MACs of refresh tokens, login
-// codes, users' ids, throttles, the rows that decide who a caller is, and its audit rows. So the worker can neither make a
-// token nor find out a code.
-
+//   SERVICE_KEY    APIs and workers have it. It seals unsent mails, and makes the MACs of the worker's audit rows.
+//   IDENTITY_KEY   Only APIs have it. It seals the keys that sign access tokens, and makes the MACs of refresh tokens,
+//                  login codes, users' ids, throttles, rows that decide who a caller is, and the API's audit rows. So a
+//                  worker can neither make a token nor find out a code.
 //
-// While one of them is changed, a process has two: its own, which seals and makes MACs, and another one, whose seals and MACs it
-// also accepts. When the database says that a key was retired (src/operators/keys/rotate.ts), it accepts that key no more.
+// During a change, a process has two keys: it seals with its own, and also accepts the other, until the database says
+// that this one was retired (src/operators/keys/rotate.ts).
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../../../db/words.ts'
@@ -17,7 +17,6 @@ import { EnvelopeError, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 import { fingerprintOf, readKey } from './key-source.ts'
 
-/** Whether a MAC is the one of these fields. */
 export type Verifier = (fields: readonly (string | Uint8Array)[], mac: Uint8Array | null) => boolean
 
 /** The uses of a secret other than sealing. */
@@ -26,11 +25,9 @@ export type Derived = {
   derive(purpose: string): Uint8Array
   /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes. Different lists of fields have different MACs. */
   authenticator(purpose: string): (fields: readonly (string | Uint8Array)[]) => Uint8Array
-  /** Checks what `authenticator` made with the same purpose. */
   verifier(purpose: string): Verifier
 }
 
-/** One secret. */
 export type SealingKey = Derived & {
   /** Names the key, not the place where it is kept. */
   readonly id: string
@@ -62,12 +59,12 @@ export const AUDIT_PURPOSE = 'audit'
 /** By the secret's variable: its word in the identities of sealed values. */
 const KINDS = { SERVICE_KEY: 'service', IDENTITY_KEY: 'identity' } as const satisfies Record<Secret, string>
 
-const identityOf = (name: Secret, of: { readonly purpose: string; readonly rowId: string }) => ({
-  purpose: `${KINDS[name]} ${of.purpose}`,
+const identityOf = (name: Secret, value: { readonly purpose: string; readonly rowId: string }) => ({
+  purpose: `${KINDS[name]} ${value.purpose}`,
   projectId: '',
   keyringId: '',
   walletId: '',
-  rowId: of.rowId,
+  rowId: value.rowId,
 })
 
 /** @param key what `derive` gave, 32 bytes, kept. */
@@ -94,23 +91,20 @@ const keyFrom = (name: Secret, secret: Uint8Array): SealingKey => {
   return {
     ...derivedFrom(secret),
     id: fingerprintOf(secret),
-    seal: ({ plaintext, ...of }) => {
+    seal: ({ plaintext, ...value }) => {
       using keys = new HeldKeys()
-      const key = keys.hold(sealingKey(of.purpose))
-      return seal({ key, keyId: NO_KEY_ID, identity: identityOf(name, of), plaintext })
+      const key = keys.hold(sealingKey(value.purpose))
+      return seal({ key, keyId: NO_KEY_ID, identity: identityOf(name, value), plaintext })
     },
-    open: ({ sealed, ...of }) => {
+    open: ({ sealed, ...value }) => {
       using keys = new HeldKeys()
-      const key = keys.hold(sealingKey(of.purpose))
-      return open({ key, keyId: NO_KEY_ID, identity: identityOf(name, of), sealed })
+      const key = keys.hold(sealingKey(value.purpose))
+      return open({ key, keyId: NO_KEY_ID, identity: identityOf(name, value), sealed })
     },
   }
 }
 
-/**
- * Opens the service key or the identity key, and the other one that is accepted too.
- * @param input.spec `file:/path` or `fd:N`: 32 bytes, raw or in hex or base64. @param input.otherSpec the same, or null.
- */
+/** @param input.spec `file:/path` or `fd:N`: 32 bytes, raw, hex or base64. @param input.otherSpec likewise. */
 export const openSealer = async (input: {
   readonly name: Secret
   readonly spec: string
@@ -149,17 +143,17 @@ export const openSealer = async (input: {
         return isOwn(fields, mac) || (other !== null && isOther?.(fields, mac) === true)
       }
     },
-    seal: (of) => {
+    seal: (value) => {
       requirePresent()
-      return own.seal(of)
+      return own.seal(value)
     },
-    open: (of) => {
+    open: (value) => {
       requirePresent()
       try {
-        return own.open(of)
+        return own.open(value)
       } catch (error) {
         if (other === null || !(error instanceof EnvelopeError)) throw error
-        return other.open(of)
+        return other.open(value)
       }
     },
   }

@@ -1,6 +1,6 @@
-// Sends finished spans to a collector, a batch at a time, behind the requests: a span is only put into a queue. If the queue is
-// full, because the collector is away or slow, spans are dropped and counted. A batch is kept until the collector takes it, or
-// says that it never will.
+// Sends finished spans to a collector, a batch at a time, behind the requests: a span is only put into a queue. If the
+// queue is full, because the collector is away or slow, spans are dropped and counted. A batch is kept until the
+// collector takes it, or says that it never will.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../process/log.ts'
@@ -11,9 +11,7 @@ import type { TracingSettings } from './settings.ts'
 const QUEUE_MAX = 2_048
 const BATCH_MAX = 512
 const EVERY_MS = 1_000
-/** The longest pause while the collector does not take a batch. */
 const PAUSE_MAX_MS = 30_000
-/** How long the end of a process may wait for the collector. */
 const CLOSE_MAX_MS = 2_000
 
 /** https://opentelemetry.io/docs/specs/otlp/#retryable-response-codes */
@@ -23,11 +21,7 @@ const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 export const DROP_REASONS = ['queue_full', 'refused'] as const
 export type DropReason = (typeof DROP_REASONS)[number]
 
-export type Exporter = {
-  add(span: FinishedSpan): void
-  /** Sends what is there, once, and ends. */
-  close(): Promise<void>
-}
+export type Exporter = ReturnType<typeof createExporter>
 
 type Input = Pick<TracingSettings, 'url' | 'headers' | 'timeoutMs'> & {
   readonly resource: Attributes
@@ -54,7 +48,7 @@ const send = async ({ url, headers, timeoutMs, resource }: Input, spans: readonl
   }
 }
 
-export const createExporter = (input: Input): Exporter => {
+export const createExporter = (input: Input) => {
   const { log, onDropped } = input
   const queue: FinishedSpan[] = []
   const closing = new AbortController()
@@ -62,7 +56,7 @@ export const createExporter = (input: Input): Exporter => {
   let trouble: string | null = null
   let full = Promise.withResolvers<void>()
 
-  const told = (why: string | null): void => {
+  const reportTrouble = (why: string | null): void => {
     if (why === trouble) return
     if (why === null) log.info('the collector takes traces again')
     else log.warn({ why }, 'the collector does not take traces')
@@ -73,7 +67,7 @@ export const createExporter = (input: Input): Exporter => {
   const sendBatch = async (): Promise<boolean> => {
     const batch = queue.slice(0, BATCH_MAX)
     const failure = await send(input, batch)
-    told(failure?.why ?? null)
+    reportTrouble(failure?.why ?? null)
     if (failure !== null && !failure.isFinal) return false
     queue.splice(0, batch.length)
     if (failure !== null) onDropped('refused', batch.length)
@@ -104,13 +98,14 @@ export const createExporter = (input: Input): Exporter => {
   }
 
   return {
-    add: (span) => {
+    add: (span: FinishedSpan) => {
       if (queue.length >= QUEUE_MAX) return onDropped('queue_full', 1)
       queue.push(span)
       if (queue.length === BATCH_MAX) full.resolve()
       sending ??= sendAll()
     },
-    close: async () => {
+    /** Sends what is there, once, and ends. */
+    close: async (): Promise<void> => {
       closing.abort()
       const sendRest = async (): Promise<void> => {
         await sending

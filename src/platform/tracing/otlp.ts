@@ -1,7 +1,32 @@
-// Spans in OTLP's JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): ids are hex, 64-bit numbers are texts,
-// enumerations are numbers.
+// Spans in OTLP's JSON (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding): ids are hex, 64-bit numbers
+// are texts, enumerations are numbers.
 
-import type { SpanContext } from './trace-context.ts'
+import { randomBytes } from 'node:crypto'
+
+// W3C Trace Context (https://www.w3.org/TR/trace-context/ §3.2): `00-<trace id>-<span id>-<flags>`, in lower-case hex.
+
+/** A span of this or another process. */
+export type SpanContext = { readonly traceId: string; readonly spanId: string }
+
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+const ALL_ZERO = /^0+$/
+const SAMPLED = 1
+
+/** The span in a `traceparent`, or null if it is malformed. A later version may have more fields (§3.2.4). */
+export const readTraceparent = (text: string | null): (SpanContext & { readonly isSampled: boolean }) | null => {
+  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(text ?? '') ?? []
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return null
+  if (ALL_ZERO.test(traceId) || ALL_ZERO.test(spanId)) return null
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED }
+}
+
+/** Only spans that are recorded are passed on. */
+export const traceparentOf = ({ traceId, spanId }: SpanContext): string => `00-${traceId}-${spanId}-01`
+
+/** 16 random bytes are never all zero. */
+export const newTraceId = (): string => randomBytes(16).toString('hex')
+
+export const newSpanId = (): string => randomBytes(8).toString('hex')
 
 /** SpanKind of opentelemetry/proto/trace/v1/trace.proto. */
 const KINDS = { internal: 1, server: 2, client: 3, consumer: 5 } as const
@@ -10,7 +35,7 @@ const FLAG_SAMPLED = 1
 
 export type SpanKind = keyof typeof KINDS
 
-/** Attributes by their names in OpenTelemetry's semantic conventions, or below `strongroom.`; those that are undefined are left out. */
+/** Named as in OpenTelemetry's semantic conventions, or below `strongroom.`. Undefined ones are left out. */
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** A span that is over. Times are milliseconds since 1970, with parts. */

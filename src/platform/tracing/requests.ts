@@ -1,13 +1,31 @@
-// Requests of clients: the access log, and the span with which a trace begins or goes on. Both show a route's template, never the
-// query or what a path names; and no body, header or address.
+// Requests of clients: the access log, and the span with which a trace begins or goes on. Both show a route's template,
+// never the query or what a path names; and no body, header or address.
 
 import type { Config } from '../config.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { Log } from '../process/log.ts'
 import type { Span, Tracer } from './tracer.ts'
 
+export const createRequestTimer = ({ requestDuration }: Pick<Metrics, 'requestDuration'>) => {
+  const begunAtMs = new WeakMap<Request, number>()
+  return {
+    begin: (request: Request): void => {
+      begunAtMs.set(request, performance.now())
+    },
+    /** @param answer.route the path's template; undefined if no route matched. */
+    end: (request: Request, answer: { readonly route: string | undefined; readonly status: unknown }): void => {
+      const { route, status } = answer
+      const begun = begunAtMs.get(request)
+      if (begun === undefined) return
+      const method = METHODS.has(request.method) ? request.method : OTHER
+      const labels = { method, route: route ?? OTHER, status: String(status ?? 200) }
+      requestDuration.observe(labels, (performance.now() - begun) / 1000)
+    },
+  }
+}
+
 type Fetch = (request: Request) => Response | Promise<Response>
 
-/** What is found out about a request on its way. */
 type Facts = { route?: string; projectId?: string }
 
 type Requests = {
@@ -18,6 +36,7 @@ type Requests = {
 
 export type HasRequests = { readonly requests: Requests }
 
+/** A client can send any method. Only these become labels and names, so that nobody can create series. */
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 /** Asked every few seconds, by programs. */
 const UNTRACED = /^[^?#]*\/(?:healthz|readyz|metrics)$/

@@ -1,6 +1,7 @@
-// The variables of OpenTelemetry's specification that we know (https://opentelemetry.io/docs/specs/otel/configuration/).
+// The variables of OpenTelemetry's specification that we know
+// (https://opentelemetry.io/docs/specs/otel/configuration/).
 
-type Variables = Readonly<Record<string, string | undefined>>
+import { problem, url, type Variables, wholeNumber } from '../environment/variables.ts'
 
 /** Which traces are recorded. `parentBased`: the caller's decision counts, if there is one. */
 type Sampling = { readonly parentBased: boolean; readonly ratio: number }
@@ -16,29 +17,27 @@ const SAMPLERS: Readonly<Record<string, { readonly parentBased: boolean; readonl
 
 const MAX_TIMEOUT_MS = 60_000
 
-const problem = (name: string, right: string): Error => new Error(`${name} must be ${right}.`)
+const readText = (variables: Variables, name: string): string => variables[name]?.trim() ?? ''
 
-const textOf = (variables: Variables, name: string): string => variables[name]?.trim() ?? ''
-
-const ratioOf = (variables: Variables): number => {
+const readRatio = (variables: Variables): number => {
   const name = 'OTEL_TRACES_SAMPLER_ARG'
-  const text = textOf(variables, name) || '1'
+  const text = readText(variables, name) || '1'
   const ratio = /^[0-9]*\.?[0-9]+$/.test(text) ? Number(text) : Number.NaN
   if (!(ratio <= 1)) throw problem(name, 'a number from 0 to 1')
   return ratio
 }
 
-const samplingOf = (variables: Variables): Sampling => {
-  const sampler = SAMPLERS[textOf(variables, 'OTEL_TRACES_SAMPLER') || 'parentbased_always_on']
+const readSampling = (variables: Variables): Sampling => {
+  const sampler = SAMPLERS[readText(variables, 'OTEL_TRACES_SAMPLER') || 'parentbased_always_on']
   if (sampler === undefined) throw problem('OTEL_TRACES_SAMPLER', `one of ${Object.keys(SAMPLERS).join(', ')}`)
   const { parentBased, ratio } = sampler
-  return { parentBased, ratio: ratio === 'argument' ? ratioOf(variables) : ratio }
+  return { parentBased, ratio: ratio === 'argument' ? readRatio(variables) : ratio }
 }
 
-/** `name=value,name=value`, percent-encoded (W3C Baggage). The values of headers are secret, so no message shows one. */
-const pairsOf = (variables: Variables, name: string): ReadonlyMap<string, string> => {
+/** `name=value,name=value`, percent-encoded (W3C Baggage). Headers are secret, so no message shows a value. */
+const readPairs = (variables: Variables, name: string): ReadonlyMap<string, string> => {
   const right = 'names and values such as name=value,name=value, percent-encoded'
-  const pairs = textOf(variables, name)
+  const pairs = readText(variables, name)
     .split(',')
     .filter((pair) => pair.trim() !== '')
   return new Map(
@@ -54,9 +53,9 @@ const pairsOf = (variables: Variables, name: string): ReadonlyMap<string, string
   )
 }
 
-const headersOf = (variables: Variables): ReadonlyMap<string, string> => {
+const readHeaders = (variables: Variables): ReadonlyMap<string, string> => {
   const name = 'OTEL_EXPORTER_OTLP_HEADERS'
-  const headers = pairsOf(variables, name)
+  const headers = readPairs(variables, name)
   try {
     new Headers([...headers])
   } catch {
@@ -65,38 +64,29 @@ const headersOf = (variables: Variables): ReadonlyMap<string, string> => {
   return headers
 }
 
-const urlOf = (variables: Variables): URL | null => {
+const readEndpoint = (variables: Variables): URL | null => {
   const name = 'OTEL_EXPORTER_OTLP_ENDPOINT'
-  const text = textOf(variables, name)
-  if (text === '' || textOf(variables, 'OTEL_SDK_DISABLED').toLowerCase() === 'true') return null
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) throw problem(name, 'a URL that begins with http:// or https://')
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1/traces`
-  return url
+  const text = readText(variables, name)
+  if (text === '' || readText(variables, 'OTEL_SDK_DISABLED').toLowerCase() === 'true') return null
+  const endpoint = new URL(url(name, text, ['http:', 'https:']))
+  endpoint.pathname = `${endpoint.pathname.replace(/\/+$/, '')}/v1/traces`
+  return endpoint
 }
 
-const timeoutOf = (variables: Variables): number => {
-  const name = 'OTEL_EXPORTER_OTLP_TIMEOUT'
-  const text = textOf(variables, name) || '10000'
-  const timeoutMs = /^[0-9]{1,6}$/.test(text) ? Number(text) : 0
-  if (timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) throw problem(name, `milliseconds, from 1 to ${MAX_TIMEOUT_MS}`)
-  return timeoutMs
-}
-
-/** How traces are exported; null: they are not. @throws Error with one sentence that names the variable, never its value. */
-export const tracingOf = (variables: Variables) => {
-  const url = urlOf(variables)
-  const protocol = textOf(variables, 'OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/json'
-  if (url !== null && protocol !== 'http/json') throw problem('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json')
+/** @returns null if traces are not exported. @throws Error that names the variable, never its value. */
+export const readTracing = (variables: Variables) => {
+  const endpoint = readEndpoint(variables)
+  const protocol = readText(variables, 'OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/json'
+  if (endpoint !== null && protocol !== 'http/json') throw problem('OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json')
   const settings = {
-    headers: headersOf(variables),
-    timeoutMs: timeoutOf(variables),
+    headers: readHeaders(variables),
+    timeoutMs: wholeNumber(variables, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, MAX_TIMEOUT_MS),
     /** null: named after the process. */
-    serviceName: textOf(variables, 'OTEL_SERVICE_NAME') || null,
-    resource: pairsOf(variables, 'OTEL_RESOURCE_ATTRIBUTES'),
-    sampling: samplingOf(variables),
+    serviceName: readText(variables, 'OTEL_SERVICE_NAME') || null,
+    resource: readPairs(variables, 'OTEL_RESOURCE_ATTRIBUTES'),
+    sampling: readSampling(variables),
   }
-  return url && { url: url.href, ...settings }
+  return endpoint && { url: endpoint.href, ...settings }
 }
 
-export type TracingSettings = NonNullable<ReturnType<typeof tracingOf>>
+export type TracingSettings = NonNullable<ReturnType<typeof readTracing>>

@@ -1,6 +1,6 @@
-// How long the parts of a call took, for a client that traces its requests and asked for it. Only waiting and what takes long by
-// design is measured: no part computes with a private key alone, and all times are rounded, so that an API which somebody else
-// controls learns no more than from the time of its answers.
+// How long the parts of a call took, for a client that traces its requests and asked for it. Only waiting and what
+// takes long by design is measured: no part computes with a private key alone, and all times are rounded, so that an
+// API which somebody else controls learns no more than from the time of its answers.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 
@@ -13,7 +13,6 @@ export type MeasureCall = <Result>(
   call: (onTimings: (timings: readonly Timing[]) => void) => Promise<Result>,
 ) => Promise<Result>
 
-/** Precise enough to find what is slow. */
 const PRECISION_MS = 0.1
 const TIMINGS_MAX = 16
 
@@ -31,18 +30,18 @@ const add = ({ begunAtMs, timings }: Running, part: { readonly name: string; rea
 
 /** Runs a part of a call, and measures it if the client asked for that. */
 export const part = <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
-  const of = running.getStore()
-  if (of === undefined) return work()
+  const call = running.getStore()
+  if (call === undefined) return work()
   const fromMs = performance.now()
-  return work().finally(() => add(of, { name, fromMs }))
+  return work().finally(() => add(call, { name, fromMs }))
 }
 
 /** Runs a call whose parts are measured. @returns what it took until now: the whole, then its parts as they ended. */
 export const measureParts = <Result>(
   work: () => Promise<Result>,
 ): { readonly result: Promise<Result>; readonly timings: () => readonly Timing[] } => {
-  const of: Running = { begunAtMs: performance.now(), timings: [] }
-  const result = running.run(of, work)
-  const whole = () => ({ name: 'run', beganMs: 0, tookMs: rounded(performance.now() - of.begunAtMs) })
-  return { result, timings: () => [whole(), ...of.timings] }
+  const call: Running = { begunAtMs: performance.now(), timings: [] }
+  const result = running.run(call, work)
+  const whole = () => ({ name: 'run', beganMs: 0, tookMs: rounded(performance.now() - call.begunAtMs) })
+  return { result, timings: () => [whole(), ...call.timings] }
 }

@@ -1,13 +1,22 @@
-// Spans of this process. The running span is known by the asynchronous context, so that nodes and the vault need not be told. A
-// trace begins with a request of a client, and goes on in the jobs of the transaction that the request recorded; nothing else
-// begins one. What goes on after the span of the request has ended, such as a probe of a node, is not part of it.
+// Spans of this process. The running span is known by the asynchronous context, so that nodes and the vault need not be
+// told. A trace begins with a request of a client, and goes on in the jobs of the transaction that the request
+// recorded; nothing else begins one. What goes on after the span of the request has ended, such as a probe of a node,
+// is not part of it.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Log } from '../process/log.ts'
 import { createExporter, type DropReason, type Exporter } from './exporter.ts'
-import type { Attributes, FinishedSpan, SpanKind } from './otlp.ts'
+import {
+  type Attributes,
+  type FinishedSpan,
+  newSpanId,
+  newTraceId,
+  readTraceparent,
+  type SpanContext,
+  type SpanKind,
+  traceparentOf,
+} from './otlp.ts'
 import type { TracingSettings } from './settings.ts'
-import { newSpanId, newTraceId, readTraceparent, type SpanContext, traceparentOf } from './trace-context.ts'
 
 /** The span of the process in which it is, until that has ended. */
 type Entry = { isOver: boolean; readonly atMs: number; readonly atMonotonicMs: number }
@@ -37,10 +46,7 @@ export type Tracer = {
   part<Result>(begun: Begun, work: (span: Span | null) => Promise<Result>): Promise<Result>
   /** Runs `work` as a part of the trace of a transaction, if that has one. */
   resume<Result>(traceparent: string | null, begun: Begun, work: () => Promise<Result>): Promise<Result>
-  /**
-   * Adds a past span beneath another one, with a link to the running span if that is of another trace.
-   * @param past.service another process, which sends no spans itself.
-   */
+  /** Adds a past span beneath another, with a link to the running span. @param past.service another process. */
   add(parent: SpanContext, past: Past & { readonly service?: string }): SpanContext
   /** The running span as a `traceparent`, for a row that outlives it. */
   traceparent(): string | null
@@ -60,7 +66,7 @@ const OFF: Tracer = {
   close: async () => {},
 }
 
-/** https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/: by the last 56 bits of the trace's id. */
+/** https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/: the trace id's last 56 bits. */
 const RANDOM_DIGITS = 14
 const isWithin = (ratio: number, traceId: string): boolean =>
   Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) >= (1 - ratio) * 16 ** RANDOM_DIGITS
@@ -78,14 +84,14 @@ const createOn = (
   const running = new AsyncLocalStorage<Span>()
   const { sampling } = settings
 
-  const begin = (begun: Begun, of: { traceId: string; parentId: string | null; entry: Entry | null }): Span => {
+  const begin = (begun: Begun, place: { traceId: string; parentId: string | null; entry: Entry | null }): Span => {
     const spanId = newSpanId()
-    const { traceId, parentId } = of
-    const entry = of.entry ?? { isOver: false, atMs: Date.now(), atMonotonicMs: performance.now() }
+    const { traceId, parentId } = place
+    const entry = place.entry ?? { isOver: false, atMs: Date.now(), atMonotonicMs: performance.now() }
     const nowMs = () => entry.atMs + performance.now() - entry.atMonotonicMs
     const startMs = nowMs()
     const end = ({ attributes, isError = false, name = begun.name }: Ending = {}) => {
-      if (of.entry === null) entry.isOver = true
+      if (place.entry === null) entry.isOver = true
       const all = { ...begun.attributes, ...attributes }
       const { kind } = begun
       exporter.add({

@@ -1,7 +1,8 @@
-// What becomes of a transaction, as spans of the trace in which it was recorded. Each lasts from the last change to this one.
+// The outcomes of a transaction, as spans of the trace in which it was recorded. Each lasts from the last change to
+// this one.
 
 import type { TransactionRow } from '../../../db/queries/transactions.ts'
-import { readTraceparent } from './trace-context.ts'
+import { readTraceparent } from './otlp.ts'
 import type { Tracer } from './tracer.ts'
 
 type Change = { readonly before: TransactionRow; readonly after: TransactionRow }
@@ -11,7 +12,6 @@ const attributesOf = ({ network, id }: TransactionRow) => ({
   'strongroom.transaction.id': id,
 })
 
-/** Sends the chosen attempt, as a part of the transaction's trace. */
 export const traceBroadcast = <Result>(
   tracer: Tracer,
   transaction: TransactionRow,

@@ -15,7 +15,7 @@ import {
   UuidField,
   VisibleText,
 } from '../../platform/http/schema.ts'
-import { TIME_PATTERN, TIME_RULE } from '../../platform/http/time.ts'
+import { TIME_PATTERN, TIME_RULE } from '../../platform/http/text.ts'
 import { Amount, OrNull, TimeField, WholeNumber } from '../schema.ts'
 import { REFUSALS } from './judge.ts'
 import { PartField, SentenceField, SentencesField } from './sentence.ts'

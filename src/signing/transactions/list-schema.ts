@@ -11,7 +11,7 @@ import {
   PagingFields,
   pagingOf,
 } from '../../platform/http/schema.ts'
-import { parseTime, TIME_PATTERN, TIME_RULE } from '../../platform/http/time.ts'
+import { parseTime, TIME_PATTERN, TIME_RULE } from '../../platform/http/text.ts'
 import { givenText, TimeField } from '../schema.ts'
 import { TransactionStatusById } from './schema.ts'
 

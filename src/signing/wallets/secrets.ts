@@ -4,7 +4,7 @@
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { Network, UserSecretKind } from '../../../db/words.ts'
 import type { Principal, Signatory } from '../../identity/auth/caller.ts'
-import type { IssuerToken } from '../../identity/issuers/ended-token.ts'
+import type { IssuerToken } from '../../identity/issuers/verify-token.ts'
 import { changeSecret, type SecretChange } from '../../identity/users/secret-changes.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { invalidInput } from '../schema.ts'

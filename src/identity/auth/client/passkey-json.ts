@@ -1,6 +1,6 @@
-// What a passkey answered, as WebAuthn's JSON (Level 3 §5.1.8 and §5.1.9), read field by field. A password manager answers in the
-// browser's place: with an object of its own class, a plain one, or one that only has the browser's prototype. So `instanceof` says
-// nothing, and `toJSON` and each getter that such an object leaves to its prototype throw.
+// Reads a passkey's answer as WebAuthn's JSON (Level 3 §5.1.8 and §5.1.9), field by field. A password manager may
+// answer in place of the browser with an object of another class. There `instanceof` says nothing, and `toJSON` and
+// inherited getters throw.
 
 import type { AssertionJson, RegistrationJson } from '../webauthn.ts'
 
@@ -29,7 +29,6 @@ const encode = (value: unknown): string | null => {
   return isBuffer(value) ? base64urlOf(new Uint8Array(value)) : null
 }
 
-/** @returns null for what is not a new passkey. */
 export const registrationJson = (
   credential: unknown,
 ): (RegistrationJson & { readonly response: { readonly transports: readonly string[] } }) | null => {
@@ -43,7 +42,6 @@ export const registrationJson = (
   return { id, rawId: id, type: 'public-key', response: { clientDataJSON, attestationObject, transports: words } }
 }
 
-/** @returns null for what is not the answer of a passkey. */
 export const assertionJson = (credential: unknown): AssertionJson | null => {
   const response = read(credential, 'response')
   const id = encode(read(credential, 'rawId'))
