@@ -12,8 +12,7 @@ import { type Couriers, createCouriers } from '../src/events/webhooks/couriers.t
 import type { Metrics } from '../src/platform/metrics/metrics.ts'
 import type { Log } from '../src/platform/process/log.ts'
 import type { JobsCtx } from './ctx.ts'
-import { startFollowers } from './tasks/follow-blocks.ts'
-import { createTasks } from './tasks/index.ts'
+import { createTasks, startFollowers } from './tasks/index.ts'
 
 /** Measures how long jobs waited and ran. The wait compares the database's clock with this machine's. */
 const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
@@ -32,7 +31,6 @@ const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
   })
 }
 
-/** The jobs that run by the clock. Exported for a test. */
 export const CRONTAB = [
   // Every 30 s: a crontab's smallest unit is a minute, so the task adds the second run itself.
   '* * * * * reconcile ?max=5&jobKey=reconcile {"again":true}',
@@ -47,12 +45,12 @@ export const CRONTAB = [
 /** Running jobs get the abort signal this long after the queue begins to stop. */
 const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
-/** For listening, and for taking and completing jobs, which goes in batches: a job itself uses the pool of its process. */
+/** For listening, and for taking and completing jobs in batches: a job itself uses the pool of its process. */
 export const QUEUE_CONNECTIONS = 7
 
 /** A queue that ends by itself may wait for ever for its lost connections. */
 const ABANDON_AFTER_MS = 2_000
-/** Jobs of a worker that was just killed are not unlocked at once, as its lock looks like that of one that just starts. */
+/** A worker that was just killed has the same lock as one that just starts, so its jobs are unlocked later. */
 const FIRST_RECONCILE_SECONDS = 4
 
 type Queue = {
@@ -86,10 +84,7 @@ type Started = {
 /** A pool that is silent for ten seconds counts as dead; five of its messages may be late. */
 const SEEN_EVERY_MS = 2_000
 
-/**
- * Says every two seconds that this pool works, and gives the jobs of dead pools to the living.
- * @returns after the first time; `stop` ends it.
- */
+/** Records every two seconds that this pool works, and gives the jobs of dead pools to the living, until `stop`. */
 const keepSeen = async (
   ctx: JobsCtx,
   row: { readonly id: string; readonly applicationName: string },
@@ -181,7 +176,8 @@ const startRunner = async (ctx: JobsCtx, couriers: Couriers): Promise<Started> =
     throw error
   })
   try {
-    // A queue whose first look for jobs failed never finds one: graphile-worker 0.18.0 keeps that failure (getTaskDetails).
+    // A queue whose first look for jobs failed never finds one: graphile-worker 0.18.0 keeps that failure
+    // (getTaskDetails).
     await Promise.race([firstLook.promise, ending, runner.promise])
     const seen = await keepSeen(ctx, { id: await poolId, applicationName })
     return {
@@ -200,10 +196,7 @@ const startRunner = async (ctx: JobsCtx, couriers: Couriers): Promise<Started> =
   }
 }
 
-/**
- * Unlocks the jobs of dead workers, starts the followers, and begins to take jobs.
- * @throws Error if the database is unreachable.
- */
+/** Unlocks the jobs of dead workers, starts the followers, and begins to take jobs. */
 export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
@@ -231,8 +224,8 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
     disconnect()
     stopListening()
   })
-  // The statement may have taken jobs, of which graphile-worker does not know: nobody would run them for four hours. The next queue
-  // unlocks them as those of a dead worker.
+  // The statement may have taken jobs, of which graphile-worker does not know: nobody would run them for four hours.
+  // The next queue unlocks them as those of a dead worker.
   void unanswered.then(() => {
     if (isStopping) return
     ctx.log.warn('the database did not answer the job queue, which begins again')
@@ -251,10 +244,7 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
 
-/**
- * Runs one queue after the other: a queue can end by itself when it loses the database.
- * @param input.queue the first one, or null if it could not begin.
- */
+/** Runs one queue after the other: a queue ends by itself when it loses the database, or could not begin (null). */
 export const keepWorking = async (
   ctx: JobsCtx,
   input: { readonly queue: Queue | null; readonly stopping: AbortSignal },

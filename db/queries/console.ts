@@ -58,7 +58,7 @@ export const pageOfTransactions = async (
   return ids.flatMap((id) => rows.get(id) ?? [])
 }
 
-export type ListedWallet = Pick<
+type ListedWallet = Pick<
   typeof wallets.$inferSelect,
   'id' | 'network' | 'ownerId' | 'name' | 'address' | 'controlMode' | 'type' | 'createdAt'
 >

@@ -1,16 +1,23 @@
+import { Value } from '@sinclair/typebox/value'
 import type { Task } from 'graphile-worker'
-import { addJob, type JobName } from '../../db/jobs.ts'
+import { addJob, JOB_PAYLOADS, type JobName, type JobPayload } from '../../db/jobs.ts'
 import { expireApprovals } from '../../db/queries/approvals.ts'
 import { FOLDED_AFTER_DAYS, foldAttempts } from '../../db/queries/attempts.ts'
-import { noteHeads } from '../../db/queries/cursors.ts'
+import { openBackfills } from '../../db/queries/backfills.ts'
+import { noteFollowedNetwork } from '../../db/queries/clocks.ts'
+import { noteHeads, noteStep } from '../../db/queries/cursors.ts'
 import { dropOldEvents } from '../../db/queries/events.ts'
 import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
 import { dropExpiredLogins } from '../../db/queries/logins.ts'
 import { dropOldMails } from '../../db/queries/mails.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/processes.ts'
 import { dropOldDeliveries } from '../../db/queries/webhook-deliveries.ts'
+import type { CursorPurpose } from '../../db/words.ts'
+import { backfillShift } from '../../src/assets/activity/backfill.ts'
+import { indexStep } from '../../src/assets/activity/index-blocks.ts'
 import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtful-contracts.ts'
-import { startRound } from '../../src/blocks/follow.ts'
+import { follow, type StepResult, startRound } from '../../src/blocks/follow.ts'
+import type { Chain } from '../../src/chains/chain.ts'
 import type { NodeView } from '../../src/chains/nodes.ts'
 import { type Couriers, createCouriers } from '../../src/events/webhooks/couriers.ts'
 import { sendMail } from '../../src/identity/mail/send.ts'
@@ -19,14 +26,68 @@ import { refreshSignerStates } from '../../src/signing/transactions/after-block.
 import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { checkFinalBlocks } from '../../src/signing/transactions/repair.ts'
+import { trackStep } from '../../src/signing/transactions/track.ts'
+import { backfillJobKey } from '../../src/signing/wallets/create.ts'
 import type { JobsCtx } from '../ctx.ts'
-import { backfillWalletTask, startBackfills } from './backfill-wallet.ts'
-import { followBlocksTask, startFollowers } from './follow-blocks.ts'
-import { taskOf } from './task.ts'
+
+/** A task that checks its payload before it runs. The signal is aborted when the worker stops. */
+const taskOf =
+  <Name extends JobName>(name: Name, run: (payload: JobPayload<Name>, signal: AbortSignal) => Promise<unknown>): Task =>
+  async (payload, { abortSignal = new AbortController().signal }) => {
+    if (!Value.Check(JOB_PAYLOADS[name], payload)) throw new Error(`the payload of a ${name} job is malformed`)
+    await run(payload as JobPayload<Name>, abortSignal)
+  }
+
+type FollowerTask = 'track_blocks' | 'index_blocks'
+
+type Following = {
+  readonly purpose: CursorPurpose
+  readonly step: (ctx: JobsCtx, chain: Chain) => Promise<StepResult>
+}
+
+const FOLLOWERS: Record<FollowerTask, Following> = {
+  track_blocks: { purpose: 'track', step: trackStep },
+  index_blocks: { purpose: 'index', step: indexStep },
+}
+
+const NOTE_EVERY_MS = 5_000
+
+const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
+
+const followBlocksTask = (ctx: JobsCtx, name: FollowerTask): Task =>
+  taskOf(name, async ({ network }, signal) => {
+    const chain = ctx.chains.withNode(network)
+    const { purpose, step } = FOLLOWERS[name]
+    let notedAtMs = Number.NEGATIVE_INFINITY
+    const { startAgain } = await follow(ctx, {
+      what: keyOf(name, network),
+      pauseMs: chain.pollIntervalMs,
+      nextBlock: chain.nextBlock,
+      signal,
+      step: async () => {
+        const result = await step(ctx, chain)
+        if (result !== 'overtaken' && performance.now() - notedAtMs > NOTE_EVERY_MS) {
+          await noteStep(ctx.db, { network: chain.network, purpose })
+          notedAtMs = performance.now()
+        }
+        return result
+      },
+    })
+    if (startAgain) await addJob(ctx.db, name, { network }, { key: keyOf(name, network), whenKeyed: 'replace' })
+  })
+
+/** Adds missing jobs of the two followers of each network; leaves running and waiting ones alone. */
+export const startFollowers = async (ctx: JobsCtx): Promise<void> => {
+  for (const { network, depth, patience } of ctx.chains.all) {
+    await noteFollowedNetwork(ctx.db, { network, confirmations: depth.confirmations, ...patience })
+    await addJob(ctx.db, 'track_blocks', { network }, { key: keyOf('track_blocks', network), whenKeyed: 'keep' })
+    await addJob(ctx.db, 'index_blocks', { network }, { key: keyOf('index_blocks', network), whenKeyed: 'keep' })
+  }
+}
 
 const HALF_A_MINUTE_SECONDS = 30
 
-/** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills, webhooks and live transactions. */
+/** Restarts what stands still because a job was lost: followers, backfills, webhooks and live transactions. */
 export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> = createCouriers(ctx)): Task =>
   taskOf('reconcile', async ({ again }) => {
     const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
@@ -35,8 +96,8 @@ export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> 
     await startFollowers(ctx)
     await startBackfills(ctx)
     await couriers.wakeAll()
-    // A node that hangs delays only its own network. Each piece of work has its own round, so that one which does not finish leaves
-    // time for the next.
+    // A node that hangs delays only its own network. Each piece of work has its own round, so that one which does not
+    // finish leaves time for the next.
     await Promise.all(
       ctx.chains.all.map(async (chain) => {
         await reconcileTransactions(ctx, startRound(chain))
@@ -47,7 +108,6 @@ export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> 
     )
   })
 
-/** Deletes expired logins and sessions, old mails, and deliveries that have ended. */
 export const cleanLoginsTask = (ctx: JobsCtx): Task =>
   taskOf('clean_logins', async () => {
     await dropExpiredLogins(ctx.db)
@@ -55,25 +115,17 @@ export const cleanLoginsTask = (ctx: JobsCtx): Task =>
     await dropOldDeliveries(ctx.db)
   })
 
-/** Deletes events whose time is over. */
-const dropEventsTask = (ctx: JobsCtx): Task =>
-  taskOf('drop_events', () => dropOldEvents(ctx.db, { keptDays: ctx.config.eventDays }))
-
-/** Notes which approvals have expired. Nobody can use them even before that. */
-const expireApprovalsTask = (ctx: JobsCtx): Task => taskOf('expire_approvals', () => expireApprovals(ctx.db))
-
 /** Deletes expired idempotency keys. Requests ignore them even before that. */
 export const dropIdempotencyKeysTask = (ctx: JobsCtx): Task =>
   taskOf('drop_idempotency_keys', () => dropOldIdempotencyKeys(ctx.db))
 
-/** The newest block of a node that answers, of the right chain. */
 const headAmong = (views: readonly NodeView[]): bigint | null =>
   views.reduce<bigint | null>((highest, { state, height }) => {
     if (height === null || state === 'down' || state === 'failing' || state === 'wrong_chain') return highest
     return highest === null || height > highest ? height : highest
   }, null)
 
-/** Notes how far each network's followers are behind. It is a job of its own, so that it also says so when they stand still. */
+/** A job of its own records how far each network's followers are behind, also while they stand still. */
 const noteHeadsTask = (ctx: JobsCtx): Task =>
   taskOf('note_heads', async () => {
     const looks = ctx.chains.all.map(async ({ network, lookAtNodes }) => ({
@@ -103,9 +155,7 @@ const BATCH = 200
 /** The rest is folded by the next job, in ten minutes. Two million transactions take a day at most. */
 const BATCHES_MAX = 100
 
-/**
- * Folds the attempts of transactions that have been final for a week to their hashes. What it has committed stays, if it is killed.
- */
+/** Folds the attempts of transactions that are final for a week to their hashes. A kill loses one batch at most. */
 const foldAttemptsTask = (ctx: JobsCtx): Task =>
   taskOf('fold_attempts', async (_, signal) => {
     for (let batches = 0; batches < BATCHES_MAX && !signal.aborted; batches += 1) {
@@ -123,10 +173,6 @@ const sendMailTask = (ctx: JobsCtx): Task =>
     await addJob(ctx.db, 'send_mail', { mailId }, { key: `mail:${mailId}`, delaySeconds })
   })
 
-/** Has an endpoint's deliveries sent. Ends at once, while they are under way. */
-const deliverWebhooksTask = (couriers: Couriers): Task =>
-  taskOf('deliver_webhooks', async ({ endpointId }) => couriers.wake(endpointId))
-
 /** Jobs of one network take at most a quarter of the places; its followers have theirs besides. */
 const PART_OF_PLACES = 4
 const SLOW_AFTER_MS = 1_000
@@ -141,12 +187,38 @@ export const createTasks = (ctx: JobsCtx, couriers: Couriers = createCouriers(ct
     backfill_wallet: backfillWalletTask(ctx, places),
     reconcile: reconcileTask(ctx, couriers),
     clean_logins: cleanLoginsTask(ctx),
-    drop_events: dropEventsTask(ctx),
-    expire_approvals: expireApprovalsTask(ctx),
+    drop_events: taskOf('drop_events', () => dropOldEvents(ctx.db, { keptDays: ctx.config.eventDays })),
+    // Notes which approvals have expired. Nobody can use them even before that.
+    expire_approvals: taskOf('expire_approvals', () => expireApprovals(ctx.db)),
     note_heads: noteHeadsTask(ctx),
     fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
-    deliver_webhooks: deliverWebhooksTask(couriers),
+    // Has an endpoint's deliveries sent. Ends at once, while they are under way.
+    deliver_webhooks: taskOf('deliver_webhooks', async ({ endpointId }) => couriers.wake(endpointId)),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   } satisfies Record<JobName, unknown>
+}
+
+const TAKEN_UP_AT_ONCE = 1_000
+const CROWDED_DELAY_SECONDS = 5
+
+const backfillWalletTask = (ctx: JobsCtx, places: Shares): Task =>
+  taskOf('backfill_wallet', async ({ network, address }, signal) => {
+    const chain = ctx.chains.all.find((each) => each.network === network)
+    // Its row waits until the network has a node (startBackfills).
+    if (chain === undefined) return
+    const result = await places.run(network, () => backfillShift(ctx, { chain, address, signal }))
+    if (result === null) return
+    const delaySeconds = result === 'crowded' ? CROWDED_DELAY_SECONDS : result
+    const key = backfillJobKey({ network, address })
+    await addJob(ctx.db, 'backfill_wallet', { network, address }, { key, whenKeyed: 'replace', delaySeconds })
+  })
+
+/** Adds missing jobs of backfills that are not done; leaves running and waiting ones alone. */
+export const startBackfills = async (ctx: JobsCtx): Promise<void> => {
+  const networks = ctx.chains.all.map(({ network }) => network)
+  for (const { network, address } of await openBackfills(ctx.db, { networks, limit: TAKEN_UP_AT_ONCE })) {
+    const key = backfillJobKey({ network, address })
+    await addJob(ctx.db, 'backfill_wallet', { network, address }, { key, whenKeyed: 'keep' })
+  }
 }

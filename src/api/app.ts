@@ -52,7 +52,6 @@ type Served = {
   readonly openApp: () => AnyElysia
 }
 
-/** The routes of each folder, in the order of the document. */
 const routesOf = (ctx: ApiCtx, { bytes, allowance, openApp, ...input }: Served): readonly AnyElysia[] => {
   const auth = authentication(ctx, bytes, allowance)
   const visitors = visitorAdmission(ctx, bytes)
@@ -88,9 +87,8 @@ const routesOf = (ctx: ApiCtx, { bytes, allowance, openApp, ...input }: Served):
 }
 
 /**
- * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
- * bodies are read by our own parser, and every failure leaves through the one error handler.
- * @param input.stopping aborted when the process is about to end: from then on it is not ready.
+ * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize:
+ * false`), and every failure leaves through the one error handler.
  */
 export const createApp = (ctx: ApiCtx, input: { readonly stopping?: AbortSignal } = {}): AnyElysia => {
   const requests = createRequestTimer(ctx.metrics)

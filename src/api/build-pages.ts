@@ -1,11 +1,11 @@
-// Builds the scripts of our pages, each from its folder into one file for browsers. Run it after a change: `bun run build`.
+// Builds the scripts of our pages, each from its folder into one file for browsers. Run it after a change: `bun run
+// build`.
 
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 
 type Script = {
-  /** Its folder in src. */
   readonly room: 'api/login' | 'operators/console'
   readonly constant: string
   readonly what: string
@@ -16,7 +16,6 @@ export const SCRIPTS: readonly Script[] = [
   { room: 'operators/console', constant: 'consoleScript', what: "The console's script" },
 ]
 
-/** The file with the built script. */
 export const generatedUrl = ({ room }: Script): URL => new URL(`../${room}/client.generated.ts`, import.meta.url)
 
 /** The text of `client.generated.ts` as the present sources give it. */

@@ -2,5 +2,4 @@ import type { HasSpace } from '../platform/space.ts'
 import type { HasRequests } from '../platform/tracing/requests.ts'
 import type { SigningCtx } from '../signing/ctx.ts'
 
-/** What the routes of the API get. */
 export type ApiCtx = SigningCtx & HasSpace & HasRequests

@@ -7,10 +7,7 @@ import type { Log } from '../platform/process/log.ts'
 /** Others take a vault process for ended if three of these are missing. */
 const SEEN_EVERY_MS = 5_000
 
-/**
- * Says every few seconds that this vault process runs and which root keys it has, for who changes the root key.
- * @returns ends it.
- */
+/** Records every few seconds that this vault process runs and which root keys it has, until it is ended. */
 export const startBeingSeen = (input: {
   readonly db: Db
   readonly log: Log

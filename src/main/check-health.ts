@@ -1,4 +1,5 @@
-// The health check of a container (`strongroom health`): whether the process that runs in it can serve. Exits with 0 or 1.
+// The health check of a container (`strongroom health`): whether the process that runs in it can serve. Exits with 0 or
+// 1.
 
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../platform/config.ts'

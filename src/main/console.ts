@@ -3,7 +3,7 @@
 import { connectionsOf } from '../../db/client.ts'
 import { startWatchingKeys } from '../identity/retired-keys.ts'
 import { startWritingEvents } from '../identity/security-events.ts'
-import { originOf } from '../operators/console/origin.ts'
+import { originOf } from '../operators/console/context.ts'
 import { consoleRoutes } from '../operators/console/routes.ts'
 import { readConfig } from '../platform/config.ts'
 import { logConnections } from '../platform/environment/database.ts'

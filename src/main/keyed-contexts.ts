@@ -1,5 +1,5 @@
-// The contexts of commands that ask no node and open no wallet; those of contexts.ts are built on them. They load neither the
-// families of chains nor the vault, which takes four fifths of the time in which another process starts.
+// The contexts of commands that ask no node and open no wallet; those of contexts.ts are built on them. They load
+// neither the families of chains nor the vault, which takes four fifths of the time in which another process starts.
 
 import { type Db, openDb } from '../../db/client.ts'
 import type { AuditingCtx, ReadingCtx } from '../operators/ctx.ts'
@@ -9,10 +9,8 @@ import { bindingsOf, checkDeployment, requireEnvironment } from '../platform/dep
 import { requireSchema, requireSession } from '../platform/environment/database.ts'
 import { type HasSealer, openSealer, type Sealer } from '../platform/sealing/sealer.ts'
 
-/** What a worker begins with: the service key. */
 type ServiceCtx = ReadingCtx & HasSealer & HasWorkerAudit
 
-/** Opens the database, which need not be there. */
 export const openUnchecked = ({ config, process }: Process): ReadingCtx => {
   const db = openDb({
     url: config.databaseUrl.reveal(),
@@ -48,10 +46,7 @@ const openIdentityKey = ({ identityKey: spec, otherIdentityKey: otherSpec }: Con
   return openSealer({ name: 'IDENTITY_KEY', spec, otherSpec })
 }
 
-/**
- * Opens the service key and the database.
- * @throws NotReadyYet if another process must come first, and Error if a key or the environment does not belong to the database.
- */
+/** @throws NotReadyYet if another process must come first, Error if a key or the environment is of another database. */
 const createKeyedCtx = async (input: Process, identity: Sealer | null): Promise<ReadingCtx & HasSealer> => {
   const { config } = input
   const sealer = await openServiceKey(config)

@@ -4,7 +4,23 @@ import type { Contexts, Surroundings } from '../operators/cli/shell.ts'
 const large = () => import('./contexts.ts')
 /** Loaded in a fifth of the time. */
 const keyed = () => import('./keyed-contexts.ts')
-const ofVaults = () => import('./vault-contexts.ts')
+const vaults = () => import('../vault/client/vaults.ts')
+
+const withApiVault: Contexts['apiVault'] = async () => {
+  const [{ createReadingCtx }, { openVaults, withVault }] = [await keyed(), await vaults()]
+  return (input) => withVault(openVaults(input), () => createReadingCtx(input))
+}
+
+const withOperatorVault: Contexts['vault'] = async () => {
+  const [{ createReadingCtx }, { openVaultsAsOperator, withVault }] = [await keyed(), await vaults()]
+  return (input) => withVault(openVaultsAsOperator(input), () => createReadingCtx(input))
+}
+
+/** The vault confirms the wallets. */
+const withLostKey: Contexts['lostKey'] = async () => {
+  const [{ createLostIdentityCtx }, { openVaultsAsOperator, withVault }] = [await keyed(), await vaults()]
+  return (input) => withVault(openVaultsAsOperator(input), () => createLostIdentityCtx(input))
+}
 
 const CONTEXTS: Contexts = {
   reading: async () => (await keyed()).createReadingCtx,
@@ -12,13 +28,12 @@ const CONTEXTS: Contexts = {
   examined: async () => (await large()).createExaminedCtx,
   askingIdentity: async () => (await large()).createAskingIdentityCtx,
   identity: async () => (await keyed()).createIdentityCtx,
-  apiVault: async () => (await ofVaults()).createApiVaultCtx,
+  apiVault: withApiVault,
   askingVault: async () => (await large()).createAskingVaultCtx,
-  vault: async () => (await ofVaults()).createVaultCtx,
-  lostKey: async () => (await ofVaults()).createLostKeyCtx,
+  vault: withOperatorVault,
+  lostKey: withLostKey,
   operator: async () => (await large()).createOperatorCtx,
 }
 
-/** Runs one of the operator's commands. @returns its exit code: 1 if it failed, 2 for a wrong use of it. */
 export const runCommand = (args: readonly string[], surroundings: Surroundings): Promise<number> =>
   runWith(args, surroundings, CONTEXTS)

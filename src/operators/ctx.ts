@@ -22,7 +22,6 @@ export type AuditingCtx = ReadingCtx & HasSealer & HasIdentity & HasAudit
 /** What a command gets that asks nodes, and needs no key. */
 export type AskingCtx = ReadingCtx & HasChains & HasLog & HasMetrics & HasTracer & HasMailer & HasObservationRecorder
 
-/** What an action of the console gets. */
 export type OperatingCtx = AskingCtx & AuditingCtx & HasSecurityEvents
 
 /** What a command gets that does what an API does, and asks more of the vault than an API may. */

@@ -24,7 +24,6 @@ const createProjectWallets = async (ctx: OperatorCtx, input: WithSecret): Promis
   for (const { network } of ctx.chains.served) await projectWallet(ctx, { ...input, network })
 }
 
-/** Inserts the row of a project with the settings of a new one. */
 export const insertNewProject = async (
   { db, config, identity }: HasDb & HasConfig & HasIdentity,
   { id, name }: { readonly id: string; readonly name: string },
@@ -38,8 +37,8 @@ export const insertNewProject = async (
 export type NewProject = { readonly projectId: string; readonly apiKey: string }
 
 /**
- * Creates a project with a first API key, and on testnet its project wallets on all served networks. On mainnet, the
- * activation brings the developer's secret and the wallets.
+ * Creates a project with a first API key, and on testnet its wallets on all served networks; on mainnet the activation
+ * does that.
  * @returns the API key's text, which is shown only here.
  */
 export const createProject = async (
@@ -62,10 +61,7 @@ export const createProject = async (
   return { projectId, apiKey: apiKey.text }
 }
 
-/**
- * Activates a mainnet project: sets the developer's secret and creates its project wallets on all served networks. A wallet
- * that is still missing is created by the first request that needs it. After a crash it is finished by the same call.
- */
+/** Sets the developer's secret and creates the project wallets. A repeated call or a request creates a missing one. */
 export const activateProject = async (ctx: OperatorCtx, input: WithSecret): Promise<void> => {
   await ctx.vault.activateProject(input)
   await markProjectActivated(ctx.db, { projectId: input.projectId, at: ctx.now() })
@@ -95,11 +91,9 @@ const listed = (row: Project): ListedProject => ({
   anonymous_login: row.anonymousLogin,
 })
 
-/** All projects, oldest first. For operators. */
 export const listProjects = async (ctx: HasDb): Promise<readonly ListedProject[]> =>
   (await selectProjects(ctx.db)).map(listed)
 
-/** A project with its settings. For operators. */
 export const showProject = async (ctx: HasDb, { projectId }: { readonly projectId: string }): Promise<ShownProject> => {
   const row = await findProject(ctx.db, projectId)
   if (row === null) throw noSuchProject()

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { Asked } from '../../src/operators/console/frame.ts'
-import { nodes } from '../../src/operators/console/rooms/nodes.ts'
+import { nodes } from '../../src/operators/console/rooms/networks.ts'
 import { overview } from '../../src/operators/console/rooms/overview.ts'
 import type { Finding } from '../../src/operators/doctor/finding.ts'
 import { readMetrics } from '../metrics/exposition.ts'

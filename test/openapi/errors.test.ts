@@ -27,7 +27,7 @@ describe('docs/errors.md', () => {
   })
 
   test('tells only those to repeat a request that may succeed later', () => {
-    const later = Object.entries(ERROR_WORDS).filter(([, { retry }]) => retry !== 'no')
+    const later = Object.entries(ERROR_WORDS).filter(([, { retry }]) => retry !== undefined)
     const statuses = new Set(later.map(([code]) => ERROR_STATUS[code as keyof typeof ERROR_STATUS]))
     expect([...statuses].sort()).toEqual([403, 429, 499, 500, 503])
     expect(

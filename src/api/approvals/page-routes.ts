@@ -1,8 +1,7 @@
 import { Elysia } from 'elysia'
-import { AppError } from '../../platform/errors.ts'
-import { html, PAGE_HEADERS } from '../../platform/pages/page.ts'
-import { type Login, openLogin } from '../login/open.ts'
-import { pageBehindLogin, refusedPage } from '../login/page.ts'
+import { html } from '../../platform/pages/page.ts'
+import { answerPage, type Login, openLogin } from '../login/open.ts'
+import { pageBehindLogin } from '../login/page.ts'
 
 // The page on which approvers decide. It has the ways to log in of the login page.
 
@@ -14,7 +13,6 @@ const approvals = html`
       <button type="button" id="approvals-again">Look again</button>
     </section>`
 
-/** @returns the page as HTML. */
 const approvalsPage = (login: Login): string =>
   pageBehindLogin({
     login,
@@ -26,23 +24,13 @@ const approvalsPage = (login: Login): string =>
     views: [approvals],
   })
 
-/** /approve: a user sees what waits for their approval, and decides. */
 export const approvalPageRoutes = (ctx: Parameters<typeof openLogin>[0]) =>
   new Elysia().get(
     '/approve',
-    async ({ query, set }) => {
-      Object.assign(set.headers, PAGE_HEADERS)
-      try {
-        return approvalsPage(await openLogin(ctx, { project_id: query.project_id }))
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error
-        set.status = error.status
-        return refusedPage({
-          title: 'This link does not work',
-          advice: 'Nothing was approved; go back, and open the link again.',
-          sentence: error.message,
-        })
-      }
-    },
+    ({ query, set }) =>
+      answerPage(set, {
+        advice: 'Nothing was approved; go back, and open the link again.',
+        make: async () => approvalsPage(await openLogin(ctx, { project_id: query.project_id })),
+      }),
     { detail: { hide: true } },
   )

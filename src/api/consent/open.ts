@@ -9,7 +9,6 @@ import { checkProposed, proposedIn, requireFuture } from '../../signing/policies
 import { ProposedPolicyBody } from '../../signing/policies/schema.ts'
 import { type Login, openLogin } from '../login/open.ts'
 
-/** The data of a page about policies. */
 export type Consent = {
   readonly login: Login
   readonly asks: 'consent' | 'granted' | 'revoke'
@@ -19,7 +18,6 @@ export type Consent = {
   readonly policyId: string | null
 }
 
-/** The most characters of base64url. */
 const PROPOSAL_MAX = 8_192
 const BASE64URL = /^[A-Za-z0-9_-]+$/
 /** The parameters that we add to the app's address. */
@@ -37,7 +35,6 @@ const textIn = (base64url: string): string => {
   }
 }
 
-/** Turns an error about a body into one about the parameter. */
 const aboutParameter = (error: unknown): never => {
   if (!(error instanceof AppError)) throw error
   throw new AppError(error.code, `Parameter policy: ${error.message}`)
@@ -60,11 +57,7 @@ const readProposal = async (ctx: HasDb & HasChains, text: string): Promise<Propo
   return body
 }
 
-/**
- * Opens a page about policies.
- * @param input.query as in `/consent?project_id=…&policy=…&redirect_uri=…&state=…`.
- * @throws invalid_input with a sentence for the app's developer.
- */
+/** @throws invalid_input with a sentence for the app's developer. */
 export const openConsent = async (
   ctx: Parameters<typeof openLogin>[0],
   input: { readonly asks: Consent['asks']; readonly query: Readonly<Record<string, string | undefined>> },

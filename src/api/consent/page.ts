@@ -1,7 +1,8 @@
-// The pages on which a user agrees to a policy, revokes one, and sees all. They have the ways to log in of the login page.
+// The pages on which a user agrees to a policy, revokes one, and sees all. They have the ways to log in of the login
+// page.
 
 import { type Html, html } from '../../platform/pages/page.ts'
-import { credentialField, granted, revoke } from '../login/grant-views.ts'
+import { credentialField, granted, revoke } from '../login/credential-views.ts'
 import { dataAttribute, done, pageBehindLogin } from '../login/page.ts'
 import type { Consent } from './open.ts'
 
@@ -38,7 +39,6 @@ const introOf = ({ asks, login }: Consent): Html =>
     : html`
       <p>Log in to see what <bdi>${login.projectName}</bdi> may do with your wallets.</p>`
 
-/** @returns the page as HTML. */
 export const consentPage = (input: Consent): string => {
   const { login, asks, proposal, policyId } = input
   const { projectName } = login

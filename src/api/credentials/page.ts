@@ -5,7 +5,6 @@ import { credentialViews } from '../login/credential-views.ts'
 import type { Login } from '../login/open.ts'
 import { done, pageBehindLogin } from '../login/page.ts'
 
-/** @returns the page as HTML. */
 export const credentialsPage = (login: Login): string => {
   const { projectName } = login
   return pageBehindLogin({

@@ -1,38 +1,39 @@
 import { Elysia } from 'elysia'
-import { requireUser } from '../../identity/auth/caller.ts'
+import type { HasChains } from '../../chains/chains.ts'
+import { requireUser, type UserCaller } from '../../identity/auth/caller.ts'
 import type { Authentication } from '../../identity/auth/plugin.ts'
-import { AppError } from '../../platform/errors.ts'
-import { PAGE_HEADERS } from '../../platform/pages/page.ts'
+import { notFound } from '../../platform/errors.ts'
+import type { HasWallets } from '../../signing/wallets/get.ts'
 import type { ApiCtx } from '../ctx.ts'
-import { openLogin } from '../login/open.ts'
-import { refusedPage } from '../login/page.ts'
-import { ownWallet } from './own-wallet.ts'
+import { answerPage, openLogin } from '../login/open.ts'
 import { credentialsPage } from './page.ts'
+
+/** If some of them were forged, another one is found. */
+const LOOKED_AT_MAX = 10
+
+/** One of the user's wallets that their own PIN opens. What opens it opens all others of the user. */
+const ownWallet = async (
+  ctx: HasWallets & HasChains,
+  { projectId, userId: ownerId }: Pick<UserCaller, 'projectId' | 'userId'>,
+) => {
+  const networks = ctx.chains.known.map(({ network }) => network)
+  const [wallet] = await ctx.wallets.userControlled({ projectId, ownerId, networks, limit: LOOKED_AT_MAX })
+  if (wallet === undefined) throw notFound('wallet')
+  return { network: wallet.network, address: wallet.address }
+}
 
 const hidden = { detail: { hide: true } }
 
-const pageRoute = (ctx: Parameters<typeof openLogin>[0]) =>
-  new Elysia().get(
-    '',
-    async ({ query, set }) => {
-      Object.assign(set.headers, PAGE_HEADERS)
-      try {
-        return credentialsPage(await openLogin(ctx, query))
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error
-        set.status = error.status
-        return refusedPage({
-          title: 'This link does not work',
-          advice: 'Nothing was changed; go back to the app.',
-          sentence: error.message,
-        })
-      }
-    },
-    hidden,
-  )
-
-/** /credentials: a user sees and changes what opens their wallets. The page asks `wallet` which wallet its calls name. */
+/** A user sees and changes what opens their wallets. The page asks `wallet` which wallet its calls name. */
 export const credentialRoutes = (ctx: ApiCtx, authentication: Authentication) =>
   new Elysia({ prefix: '/credentials', normalize: false })
-    .use(pageRoute(ctx))
+    .get(
+      '',
+      ({ query, set }) =>
+        answerPage(set, {
+          advice: 'Nothing was changed; go back to the app.',
+          make: async () => credentialsPage(await openLogin(ctx, query)),
+        }),
+      hidden,
+    )
     .use(new Elysia().use(authentication).get('/wallet', ({ caller }) => ownWallet(ctx, requireUser(caller)), hidden))

@@ -1,25 +1,53 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Type } from '@sinclair/typebox'
 import type { HasDb } from '../../../db/client.ts'
 import { stalledNetworks } from '../../../db/queries/cursors.ts'
 import { missingColumns } from '../../../db/queries/server.ts'
 import type { Chain } from '../../chains/chain.ts'
 import type { HasChains } from '../../chains/chains.ts'
-import type { NodeState } from '../../chains/nodes.ts'
+import { NODE_STATES, type NodeState } from '../../chains/nodes.ts'
 import { requirePresentKeys } from '../../identity/retired-keys.ts'
 import { AppError } from '../../platform/errors.ts'
+import { OneOf } from '../../platform/http/schema.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
 import type { HasSpace } from '../../platform/space.ts'
 import { LACKING_WORDS } from '../../vault/contract/contract.ts'
 import type { HasVault } from '../../vault/contract/vault.ts'
 
+export const Health = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })
+
+export const Readiness = Type.Object(
+  {
+    status: Type.Literal('ready'),
+    networks: Type.Record(Type.String(), Type.String(), {
+      description:
+        'By network: `ready`, `unreachable`, `wrong_chain`, or `stalled`: no worker has followed its blocks for half a minute, or its newest block is too old.',
+      examples: [{ Ethereum: 'ready' }],
+    }),
+    nodes: Type.Record(
+      Type.String(),
+      OneOf(NODE_STATES, {
+        description:
+          'As this process last found it: `behind` the best one, `stalled` with a newest block that is too old, `slow`, `failing` several times in a row, of the `wrong_chain`, `resting` as it asked for a pause, or `down` as it does not answer; else `up`.',
+      }),
+      {
+        description: 'By node: each node of a network, numbered in the order of the variable `…_RPC_URL`.',
+        examples: [{ 'Ethereum#1': 'up', 'Ethereum#2': 'behind' }],
+      },
+    ),
+  },
+  { title: 'Readiness' },
+)
+
+export const Stopping = Type.Object({ error: Type.String(), code: Type.Literal('unavailable') })
+
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 
 /**
- * Whether this process can serve requests. What affects only one network is reported, but is no failure: a node that does not
- * answer, a chain that makes no blocks, and followers that have stopped.
- * @param input.look looks at the nodes.
- * @throws unavailable if the database does not answer, can only be read, has no space left, or does not fit this process any more.
+ * Whether this process can serve requests. What affects only one network is reported, and is no failure.
+ * @throws unavailable if the database does not answer, can only be read, has no space left, or does not fit this
+ * process any more.
  */
 export const readiness = async (
   ctx: HasDb & HasChains & HasLog & HasVault & HasSpace & HasSealer & HasIdentity,
@@ -58,7 +86,6 @@ const noAnswer = (cause: unknown): never => {
   throw new AppError('unavailable', 'The database does not answer, or can only be read.', { cause })
 }
 
-/** Reports a vault that is away, or a key that was changed. */
 const noVault = (error: unknown): never => {
   if (error instanceof AppError && error.code === 'unavailable') throw error
   return noAnswer(error)
@@ -67,7 +94,7 @@ const noVault = (error: unknown): never => {
 /** Load balancers wait only a few seconds, which is less than the time-out for nodes and vaults. */
 const CHECK_TIMEOUT_MS = 1_500
 
-/** All fitted when the process started. Then somebody migrated the database or restored another one, or changed a key. */
+/** All fitted at the start. Then somebody may migrate the database, restore another one, or change a key. */
 const requireFit = async (ctx: HasDb & HasLog & HasVault & HasSealer & HasIdentity): Promise<void> => {
   const missing = await missingColumns(ctx.db).catch(noAnswer)
   if (missing.length > 0) {

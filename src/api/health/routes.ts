@@ -2,8 +2,7 @@ import { Elysia } from 'elysia'
 import { describedAs } from '../../platform/http/schema.ts'
 import { atMostEvery } from '../../platform/queue.ts'
 import type { ApiCtx } from '../ctx.ts'
-import { readiness } from './readiness.ts'
-import { Health, Readiness, Stopping } from './schema.ts'
+import { Health, Readiness, readiness, Stopping } from './readiness.ts'
 
 const STOPPING = { error: 'This process is stopping: send requests to another one.', code: 'unavailable' } as const
 

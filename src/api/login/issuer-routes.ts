@@ -9,11 +9,12 @@ import { clientOf } from '../../platform/http/peer.ts'
 import { UUID } from '../../platform/http/text.ts'
 import { PAGE_HEADERS, rootOf } from '../../platform/pages/page.ts'
 import type { ApiCtx } from '../ctx.ts'
+import type { Answered } from './open.ts'
 import { endedPage } from './page.ts'
 
 const hidden = { detail: { hide: true } }
 
-/** One for each login that has begun in the browser. The prefix keeps other hosts of the domain from setting it (RFC 6265bis §4.1.3.2). */
+/** One for each begun login. The prefix keeps other hosts of the domain from setting it (RFC 6265bis §4.1.3.2). */
 const cookieNameOf = (state: string): string => `__Host-strongroom-login-${state.slice(0, 16)}`
 /** The browser must send it when the issuer sends the user back, so it cannot be `Strict`. */
 const ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax'
@@ -28,7 +29,7 @@ const BeginBody = t.Object(
   { additionalProperties: false },
 )
 
-/** Another page must not make the browser begin a login: it could not end it, but it would fill the browser with cookies. */
+/** Another page must not begin logins: it could end none, but would fill the browser with cookies. */
 const requireOurPage = (ctx: HasConfig, { origin, projectId }: Visitor): void => {
   if (origin !== null && isOwnOrigin(ctx, origin)) return
   throw new AppError('origin_not_allowed', 'Only the login page may ask this.', {
@@ -49,8 +50,6 @@ const beginRoute = (ctx: ApiCtx, visitors: VisitorAdmission) =>
     { body: BeginBody, ...hidden },
   )
 
-type Answered = { headers: Record<string, string | number>; status?: number | string }
-
 const endRoute = (ctx: ApiCtx) => {
   const root = rootOf(ctx.config)
   const end = async (request: Request, of: { readonly projectId: string; readonly name: string }, set: Answered) => {
@@ -65,9 +64,9 @@ const endRoute = (ctx: ApiCtx) => {
       return endedPage(root)
     }
     // Browsers send no fragment to servers, so it appears in no log and no Referer.
-    const told = ended.kind === 'proven' ? { issuer_code: ended.code } : { issuer_refusal: ended.why }
+    const outcome = ended.kind === 'proven' ? { issuer_code: ended.code } : { issuer_refusal: ended.why }
     set.status = 303
-    set.headers.location = `${root}/login?project_id=${of.projectId}#${new URLSearchParams({ ...told, issuer: of.name })}`
+    set.headers.location = `${root}/login?project_id=${of.projectId}#${new URLSearchParams({ ...outcome, issuer: of.name })}`
     return ''
   }
   return new Elysia().get(

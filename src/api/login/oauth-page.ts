@@ -1,4 +1,5 @@
-// The page for people whom Google or Apple sends back here. Client libraries show buttons for both, which we cannot hide.
+// The page for people whom Google or Apple sends back here. Client libraries show buttons for both, which we cannot
+// hide.
 
 import { type Html, html, page } from '../../platform/pages/page.ts'
 import type { Login } from './open.ts'
@@ -7,7 +8,6 @@ export const PROVIDERS = { google: 'Google', apple: 'Apple' } as const
 
 export type Provider = keyof typeof PROVIDERS
 
-/** @returns null for a text that names none. */
 export const readProvider = (text: string | undefined): Provider | null =>
   text === 'google' || text === 'apple' ? text : null
 

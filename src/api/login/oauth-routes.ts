@@ -8,7 +8,7 @@ import { clientOf, subnetOf } from '../../platform/http/peer.ts'
 import type { Rate } from '../../platform/http/rate.ts'
 import { PAGE_HEADERS, rootOf } from '../../platform/pages/page.ts'
 import { type BegunLogin, oauthPage, type Provider } from './oauth-page.ts'
-import { openLogin } from './open.ts'
+import { type Answered, openLogin } from './open.ts'
 
 const hidden = { detail: { hide: true } }
 const STATE_MAX = 1_024
@@ -17,7 +17,6 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 /** What @walletkit/react-link 0.0.30 puts into `state`, as JSON in base64. Its field `redirect_uri` is not used. */
 const State = Type.Object({ project_id: Type.String(), session_challenge_code: Type.String() })
 
-/** @returns null for a text that is no such state. */
 const readState = (text: string): Static<typeof State> | null => {
   if (text.length > STATE_MAX || !BASE64.test(text)) return null
   try {
@@ -47,7 +46,6 @@ const findBegun = async (
 
 /** The addresses to which clients let Google and Apple send people back: a page that says that we do not offer this. */
 export const oauthRoutes = (ctx: Parameters<typeof openLogin>[0], bytes: Rate) => {
-  type Answered = { headers: Record<string, string | number>; status?: number | string }
   const answer = async (set: Answered, provider: Provider, state: string | undefined): Promise<string> => {
     Object.assign(set.headers, PAGE_HEADERS)
     set.status = ERROR_STATUS.not_implemented

@@ -10,21 +10,19 @@ import { CODE_CHALLENGE, CODE_CHALLENGE_METHOD } from '../../identity/users/code
 import type { HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
 import { UUID } from '../../platform/http/text.ts'
-import { rootOf } from '../../platform/pages/page.ts'
+import { PAGE_HEADERS, rootOf } from '../../platform/pages/page.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
+import { refusedPage } from './page.ts'
 
-/** The data of the login page. */
 export type Login = {
   /** The path under which clients reach this service; '' if it is the host's root. */
   readonly root: string
   readonly projectId: string
   readonly projectName: string
-  /** Where the user goes after login; null: they stay on the page. */
   readonly returnTo: string | null
   /** Returned with the user unchanged; at most 512 characters. */
   readonly state: string | null
   readonly hasMail: boolean
-  /** The names of the project's issuers at which users can log in. */
   readonly issuers: readonly string[]
   /** The domain of the project's passkeys, if they work on a page at our own address. */
   readonly rpId: string | null
@@ -41,9 +39,8 @@ const refuse = (sentence: string): never => {
 const IS_CODE_CHALLENGE = new RegExp(`^${CODE_CHALLENGE}$`)
 
 /**
- * The hash of the secret that the app keeps (PKCE). Whoever reads the answer on its way to the app gets no session without that secret.
- * So nobody is sent back without one. A stranger who has made the link, with a secret of their own, is kept out by the list of return
- * addresses.
+ * The hash of the secret that the app keeps (PKCE): without the secret, the answer on its way to the app gives nobody a
+ * session. The list of return addresses keeps a stranger out who made the link with a secret of their own.
  */
 export const readCodeChallenge = (query: Readonly<Record<string, string | undefined>>): string => {
   const { code_challenge: codeChallenge = '', code_challenge_method: method } = query
@@ -64,11 +61,7 @@ const ownRpId = (ctx: HasConfig, project: Parameters<typeof rpIdFor>[0]): string
   }
 }
 
-/**
- * Opens the login page of a project.
- * @param query as in `/login?project_id=…&redirect_uri=…&state=…`.
- * @throws invalid_input with a sentence for the app's developer.
- */
+/** @param query as in `/login?project_id=…&redirect_uri=…`. @throws invalid_input for the app's developer. */
 export const openLogin = async (
   ctx: HasConfig & HasDb & HasChains & HasIdentity & HasSecurityEvents,
   query: Readonly<Record<string, string | undefined>>,
@@ -90,5 +83,24 @@ export const openLogin = async (
     issuers: await loginIssuers(ctx, project.id),
     rpId: ownRpId(ctx, project),
     chainIds: ctx.chains.known.flatMap(({ chainId }) => chainId ?? []),
+  }
+}
+
+/** The answer that a handler fills in. */
+export type Answered = { headers: Record<string, string | number>; status?: number | string }
+
+/** Answers with a page, or tells the developers of the app that links here what is wrong with the link. */
+export const answerPage = async (
+  set: Answered,
+  input: { readonly make: () => Promise<string>; readonly title?: string; readonly advice: string },
+): Promise<string> => {
+  const { make, title = 'This link does not work', advice } = input
+  Object.assign(set.headers, PAGE_HEADERS)
+  try {
+    return await make()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    set.status = error.status
+    return refusedPage({ title, advice, sentence: error.message })
   }
 }

@@ -1,9 +1,8 @@
-// The login page, and the frame of every page on which a user logs in first. It contains all views, hidden; client/main.ts
-// shows one at a time.
+// The login page, and the frame of every page on which a user logs in first. It contains all views, hidden;
+// client/main.ts shows one at a time.
 
 import { type Html, html, page } from '../../platform/pages/page.ts'
-import { credentialViews } from './credential-views.ts'
-import { granted, revoke } from './grant-views.ts'
+import { credentialViews, granted, revoke } from './credential-views.ts'
 import { PROVIDERS, type Provider } from './oauth-page.ts'
 import type { Login } from './open.ts'
 
@@ -17,7 +16,6 @@ const mailWays = html`
       </form>
       <p class="or" aria-hidden="true">or</p>`
 
-/** The script makes them work. */
 const issuerWays = (issuers: readonly string[]): readonly Html[] =>
   issuers.map(
     (name) => html`
@@ -65,7 +63,6 @@ const device = html`
       <button class="plain" type="button" id="device-back">Log in another way</button>
     </section>`
 
-/** The script lists them. */
 const wallet = html`
     <section id="wallet" aria-labelledby="wallet-title" hidden>
       <h1 id="wallet-title" tabindex="-1">Choose a wallet</h1>
@@ -129,7 +126,6 @@ const ask = (projectName: string): Html => html`
       <button type="button" id="ask-no">No</button>
     </section>`
 
-/** For a page that leads back to the app. */
 export const done = (projectName: string): Html => html`
     <section id="done" aria-labelledby="done-title" hidden>
       <h1 id="done-title" tabindex="-1"></h1>
@@ -141,11 +137,7 @@ export const done = (projectName: string): Html => html`
 export const dataAttribute = (name: string, value: string | null): Html =>
   value === null ? html`` : html` data-${name}="${value}"`
 
-/**
- * A page on which the user logs in first.
- * @param input.asks what the page does after the login, as client/page.ts reads it.
- * @param input.intro what the user should know before they log in.
- */
+/** A page on which the user logs in first. @param input.asks what the page does then, as client/page.ts reads it. */
 export const pageBehindLogin = (input: {
   readonly login: Login
   readonly title: string
@@ -182,7 +174,6 @@ type LoginRequest = Login & {
   readonly insteadOf: Provider | null
 }
 
-/** @returns the login page as HTML. */
 export const loginPage = (login: LoginRequest): string => {
   const { projectName } = login
   return pageBehindLogin({
@@ -204,21 +195,17 @@ export const loginPage = (login: LoginRequest): string => {
 }
 
 /** The page for an invalid link. @param input.sentence for the developer of the app that links here. */
-export const refusedPage = (input: {
-  readonly title: string
-  readonly advice: string
-  readonly sentence: string
-}): string =>
+export const refusedPage = ({ title, advice, sentence }: Readonly<Record<'title' | 'advice' | 'sentence', string>>) =>
   page({
-    title: input.title,
+    title,
     body: html`<main>
-    <h1>${input.title}</h1>
-    <p>The app that sent you here made a mistake. ${input.advice}</p>
-    <p class="hint">For its developers: ${input.sentence}</p>
+    <h1>${title}</h1>
+    <p>The app that sent you here made a mistake. ${advice}</p>
+    <p class="hint">For its developers: ${sentence}</p>
   </main>`,
   })
 
-/** For somebody who comes back from an issuer with a login that did not begin in this browser, is over, or came too late. */
+/** The user comes back from an issuer with a login that another browser began, that is over, or that took too long. */
 export const endedPage = (root: string): string =>
   page({
     root,

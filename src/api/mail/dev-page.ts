@@ -1,4 +1,5 @@
-// The page /dev/mailbox: plain HTML without a script. Mails are shown as text, and only links to this service are links.
+// The page /dev/mailbox: plain HTML without a script. Mails are shown as text, and only links to this service are
+// links.
 
 import type { HasDb } from '../../../db/client.ts'
 import { listReadableMails } from '../../../db/queries/mails.ts'

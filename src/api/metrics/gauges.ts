@@ -1,4 +1,5 @@
-// Gauges: the state at the moment of a scrape, read from the database, the nodes and this process. Only the API exposes them.
+// Gauges: the state at the moment of a scrape, read from the database, the nodes and this process. Only the API exposes
+// them.
 
 import { Gauge, Registry } from 'prom-client'
 import { COUNTED_TAIL_MAX } from '../../../db/queries/audit-rows.ts'
@@ -7,7 +8,6 @@ import { BACKFILL_OBSTACLES, type Network, TRANSACTION_STATUSES } from '../../..
 import type { BlockRef, Chain, NodeView } from '../../chains/chain.ts'
 import { type LabelValues, namesOf, PREFIX, seriesOf, TASKS } from '../../platform/metrics/metrics.ts'
 
-/** How each node of each network is. */
 type NodeViews = readonly (NodeView & { readonly network: Network })[]
 
 export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: BlockRef | null }>
@@ -39,6 +39,10 @@ const gaugeIn =
   }
 
 type AddGauge = ReturnType<typeof gaugeIn>
+
+/** A gauge without labels; null: it is not exposed. */
+const addNumber = (gauge: AddGauge, name: string, help: string, value: number | null): void =>
+  gauge(name, help, { labels: {}, rows: value === null ? [] : [{ value }], value: (row) => row.value })
 
 const addTransactions = (gauge: AddGauge, { unfinished }: Numbers, network: readonly Network[]): void => {
   gauge('transactions_unfinished', 'Transactions that are not final yet, by status.', {
@@ -97,47 +101,35 @@ const addActivity = (gauge: AddGauge, { backfills, doubtful }: Numbers, network:
   )
 }
 
-const addAudit = (gauge: AddGauge, { audit }: Numbers): void => {
-  gauge('audit_unchained_rows', `Audit rows that are not chained yet, counted up to ${COUNTED_TAIL_MAX}.`, {
-    labels: {},
-    rows: [audit],
-    value: ({ rows }) => rows,
-  })
-  gauge('audit_unchained_age_seconds', 'Age of the oldest audit row that is not chained yet; 0 if there is none.', {
-    labels: {},
-    rows: [audit],
-    value: ({ oldestSeconds }) => oldestSeconds ?? 0,
-  })
+const addAudit = (gauge: AddGauge, { audit: { rows, oldestSeconds } }: Numbers): void => {
+  addNumber(
+    gauge,
+    'audit_unchained_rows',
+    `Audit rows that are not chained yet, counted up to ${COUNTED_TAIL_MAX}.`,
+    rows,
+  )
+  const age = 'Age of the oldest audit row that is not chained yet; 0 if there is none.'
+  addNumber(gauge, 'audit_unchained_age_seconds', age, oldestSeconds ?? 0)
 }
 
 const addWebhooks = (gauge: AddGauge, { webhooks }: Numbers): void => {
-  const rows = [webhooks]
-  gauge(
+  addNumber(
+    gauge,
     'webhooks_disabled',
     'Webhooks that get no events: somebody disabled them, or three days without a success, or an answer 410.',
-    {
-      labels: {},
-      rows,
-      value: ({ disabled }) => disabled,
-    },
+    webhooks.disabled,
   )
-  gauge(
+  addNumber(
+    gauge,
     'webhook_oldest_waiting_seconds',
     'Age of the oldest delivery to an enabled webhook that was not taken; 0 if there is none.',
-    {
-      labels: {},
-      rows,
-      value: ({ oldestSeconds }) => oldestSeconds,
-    },
+    webhooks.oldestSeconds,
   )
-  gauge(
+  addNumber(
+    gauge,
     'webhook_oldest_untried_seconds',
     'The same where the oldest delivery of a webhook was never sent: workers are behind.',
-    {
-      labels: {},
-      rows,
-      value: ({ oldestUntriedSeconds }) => oldestUntriedSeconds,
-    },
+    webhooks.oldestUntriedSeconds,
   )
 }
 
@@ -181,28 +173,18 @@ const addHeadAges = (
 }
 
 const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads; readonly argon2: Argon2Load }) => {
-  const loads = argon2 === null ? [] : [argon2]
   gauge('node_up', "Whether the network's node returned its newest block in time.", {
     labels: { network: [] },
     rows: [...heads].map(([network, { isUp }]) => ({ network, isUp })),
     value: ({ isUp }) => Number(isUp),
   })
-  gauge('argon2_running', 'PINs that are being verified.', {
-    labels: {},
-    rows: loads,
-    value: ({ running }) => running,
-  })
-  gauge('argon2_waiting', 'PINs that wait to be verified.', {
-    labels: {},
-    rows: loads,
-    value: ({ waiting }) => waiting,
-  })
+  addNumber(gauge, 'argon2_running', 'PINs that are being verified.', argon2?.running ?? null)
+  addNumber(gauge, 'argon2_waiting', 'PINs that wait to be verified.', argon2?.waiting ?? null)
 }
 
 /** All gauges in Prometheus' text format. @param input.numbers null if the database did not answer. */
 export const gaugesText = (input: {
   readonly numbers: Numbers | null
-  /** null if it is not known. */
   readonly isFull: boolean | null
   readonly heads: Heads
   readonly nodes: NodeViews
@@ -214,13 +196,9 @@ export const gaugesText = (input: {
   // A new registry for each scrape, so that a series without a row disappears.
   const registry = new Registry()
   const gauge = gaugeIn(registry)
-  const isUp = Number(numbers !== null)
-  gauge('database_up', 'Whether the database answered this scrape.', { labels: {}, rows: [{}], value: () => isUp })
-  gauge('database_full', 'Whether the database had no space or memory left when this process last tried.', {
-    labels: {},
-    rows: input.isFull === null ? [] : [{ isFull: input.isFull }],
-    value: ({ isFull }) => Number(isFull),
-  })
+  addNumber(gauge, 'database_up', 'Whether the database answered this scrape.', Number(numbers !== null))
+  const full = 'Whether the database had no space or memory left when this process last tried.'
+  addNumber(gauge, 'database_full', full, input.isFull === null ? null : Number(input.isFull))
   addProcess(gauge, input)
   addNodes(gauge, input.nodes)
   addHeadAges(gauge, input)

@@ -15,11 +15,7 @@ const BEARER = /^Bearer +(\S+)$/i
 
 const digest = (text: string): Uint8Array => createHash('sha256').update(text).digest()
 
-/**
- * Lets holders of METRICS_TOKEN read metrics. If no token is set, metrics are open only on their own listener, and on the
- * main listener of a devnet without one.
- * @param input.isOwnListener whether the request came to the metrics' own listener.
- */
+/** Without METRICS_TOKEN, metrics are open on their own listener, or on the main one of a devnet without that. */
 const checkMetricsAccess = (
   config: Pick<Config, 'metricsToken' | 'metricsListener' | 'devnet'>,
   input: { readonly headers: Headers; readonly isOwnListener: boolean },

@@ -27,7 +27,7 @@ const CALL_INTERVAL_MS = 1_000
 
 type Head = { latest: BlockRef | null; isUp: boolean; calledAtMs: number; pending: Promise<void> | null }
 
-/** Reads the newest block of each node, for scrapes. A node that does not answer delays a scrape by a second at most. */
+/** Reads the newest block of each node. A node that does not answer delays a scrape by a second at most. */
 const createHeads = (ctx: HasChains): { read(): Promise<Heads> } => {
   const heads = new Map<Network, Head>()
 
@@ -56,10 +56,7 @@ const createHeads = (ctx: HasChains): { read(): Promise<Heads> } => {
   }
 }
 
-/**
- * Creates the function that returns all metrics of an API process in Prometheus' text format. If the database does not answer,
- * it leaves out the database's gauges. Simultaneous scrapes share one query.
- */
+/** Simultaneous scrapes share one query. If the database does not answer, its gauges are left out. */
 export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
   const heads = createHeads(ctx)
   let reading: Promise<Numbers | null> | null = null

@@ -11,7 +11,6 @@ const TABLES = [
   { place: /(<!-- Made of db\/words\.ts [^\n]*\n\n)(?:\|[^\n]*\n)+/, table: failureTable },
 ] as const
 
-/** The page with tables made from the present sources. */
 export const withTables = (page: string): string =>
   TABLES.reduce((text, { place, table }) => {
     if (!place.test(text)) throw new Error('docs/errors.md has no place for a table.')

@@ -13,11 +13,8 @@ type DescribedRoute = {
   readonly method: string
   readonly path: string
   readonly body: Json | null
-  /** The schema of the 200 answer. */
   readonly success: unknown
-  /** The schema of the 202 answer; null if there is none. */
   readonly accepted: unknown
-  /** Those that the route itself names. */
   readonly errorCodes: readonly ErrorCode[]
   readonly headerSet: HeaderSet | null
 }
@@ -106,7 +103,6 @@ const mapped = (value: unknown, change: (each: Json, name: string) => unknown): 
     Object.entries(isJson(value) ? value : {}).map(([name, each]) => [name, change(isJson(each) ? each : {}, name)]),
   )
 
-/** Names of operations that cannot be derived from the path. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   'get /activity': 'activity_list',
   'get /events': 'events_list',
@@ -130,7 +126,6 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 const operationIdOf = (method: string, path: string): string =>
   OPERATIONS[`${method} ${path}`] ?? path.slice(1).replaceAll(/[/-]/g, '_')
 
-/** The type of a body: a form if one of its fields is a file. */
 const bodyTypeOf = (body: Json): string =>
   Object.values(under(body, 'properties')).some((field) => isJson(field) && field.format === 'binary')
     ? 'multipart/form-data'
@@ -148,7 +143,6 @@ const takesHeader = ({ parameters }: Json, header: string): boolean =>
 export const describe = (input: {
   readonly config: Pick<Config, 'publicBaseUrl'>
   readonly paths: Json
-  /** The networks of this deployment. */
   readonly networks: readonly NamedNetwork[]
   readonly routes: readonly DescribedRoute[]
   /** What the service posts to receivers, by name. */

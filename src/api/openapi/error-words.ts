@@ -2,191 +2,136 @@
 
 import { ERROR_STATUS, type ErrorCode } from '../../platform/errors.ts'
 
-/**
- * Whether to send the same request again.
- * - `no`: it fails again until something has changed.
- * - `later`: after the header Retry-After, or after some seconds.
- * - `same key`: later, with the same `Idempotency-Key`: the first request may have had its effect.
- */
-type Retry = 'no' | 'later' | 'same key'
-
 type Words = {
   /** A sentence that could be the answer's `error`. */
   readonly means: string
   readonly remedy: string
-  readonly retry: Retry
+  /**
+   * When to send the same request again; without it the request fails again until something has changed.
+   * - `later`: after the header Retry-After, or after some seconds.
+   * - `same key`: later, with the same `Idempotency-Key`: the first request may have had its effect.
+   */
+  readonly retry?: 'later' | 'same key'
 }
 
 export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   invalid_input: {
     means: 'A field, a header or the path is missing, unknown or malformed.',
     remedy: 'Correct what the sentence names.',
-    retry: 'no',
   },
   invalid_key: {
     means: 'The private key or the phrase to import is not valid.',
     remedy: 'Check it for typing mistakes.',
-    retry: 'no',
   },
-  address_invalid: {
-    means: 'An address is malformed or its checksum is wrong.',
-    remedy: 'Copy the address again.',
-    retry: 'no',
-  },
+  address_invalid: { means: 'An address is malformed or its checksum is wrong.', remedy: 'Copy the address again.' },
   network_mismatch: {
     means: 'An address belongs to another network.',
     remedy: 'Send an address of the network, or another network.',
-    retry: 'no',
   },
-  network_required: {
-    means: 'The address alone does not determine the network.',
-    remedy: 'Send the field `network`.',
-    retry: 'no',
-  },
+  network_required: { means: 'The address alone does not determine the network.', remedy: 'Send the field `network`.' },
   page_too_deep: {
     means: 'Pages this far down have no number.',
     remedy: 'Ask with `before` (activity) or `after` (NFTs), the last item seen; pages are counted from there.',
-    retry: 'no',
   },
   project_required: {
     means: 'The header X-WalletKit-Project-ID is missing or no UUID, or X-Project-ID names another project.',
     remedy: 'Send the id of your project.',
-    retry: 'no',
   },
   credential_required: {
     means: 'A needed credential is missing.',
     remedy: 'Send `developer_secret`, `user_pin` (or `user_secret`) or both, as the sentence says.',
-    retry: 'no',
   },
   credential_ambiguous: {
     means: 'There is a credential that does not belong here.',
     remedy: 'Send only the credential that the sentence names.',
-    retry: 'no',
   },
   token_source_unsupported: {
     means: 'The header X-WalletKit-Token-Source names no issuer of the project, or X-Token-Source names another.',
     remedy: 'Leave the header out, or ask the operator to add the issuer.',
-    retry: 'no',
   },
   passkey_domain_required: {
     means: 'No passkey domain fits the calling page.',
     remedy: "Call from a page of the project's passkey domain, or ask the operator to set it.",
-    retry: 'no',
   },
-  pin_obvious: {
-    means: 'The new PIN is easy to guess.',
-    remedy: 'Let the user choose another PIN.',
-    retry: 'no',
-  },
+  pin_obvious: { means: 'The new PIN is easy to guess.', remedy: 'Let the user choose another PIN.' },
   execution_reverted: {
     means: 'The chain would refuse the transaction.',
     remedy: 'Read the reason in the sentence; preview the transaction.',
-    retry: 'no',
   },
   balance_insufficient: {
     means: 'The signer has too little for the value and the highest possible fee of this and its pending transactions.',
     remedy: 'Fund the address that the sentence names.',
-    retry: 'no',
   },
   nonce_too_low: {
     means: 'The given nonce is used already.',
     remedy: 'Leave `nonce` out, or send the one that the sentence names.',
-    retry: 'no',
   },
   nonce_gap: {
     means: 'The given nonce would leave a gap.',
     remedy: 'Leave `nonce` out, or send the one that the sentence names.',
-    retry: 'no',
   },
   fee_too_low: {
     means: 'The given fees contradict each other or are too low to replace what was sent.',
     remedy: 'Leave the fees out, or raise them as the sentence says.',
-    retry: 'no',
   },
   mint_unsupported: {
     means: 'No known way to mint works for this collection.',
     remedy: 'Send its own mint call with sign-and-send.',
-    retry: 'no',
   },
   mint_unauthorized: {
     means: 'The sending wallet may not mint from this collection.',
     remedy: 'Mint from the wallet that may, with `from`.',
-    retry: 'no',
   },
   mint_requires_value: {
     means: 'The collection asks for a payment to mint.',
     remedy: 'Send its own mint call with sign-and-send and a `value`.',
-    retry: 'no',
   },
   batch_unsupported: {
     means: 'Only a wallet of type `contract` can do several transactions at once.',
     remedy: 'Send the transactions one by one, or use a contract wallet.',
-    retry: 'no',
   },
   unauthorized: {
     means: 'The bearer token is missing, unknown or expired.',
     remedy: 'Send a valid API key or access token; refresh an expired access token.',
-    retry: 'no',
   },
-  project_unknown: {
-    means: 'No project has this id.',
-    remedy: 'Check the header X-WalletKit-Project-ID.',
-    retry: 'no',
-  },
-  login_failed: {
-    means: 'The login was not proven.',
-    remedy: 'Begin the login again.',
-    retry: 'no',
-  },
-  session_ended: {
-    means: 'The session has ended.',
-    remedy: 'Let the user log in again.',
-    retry: 'no',
-  },
+  project_unknown: { means: 'No project has this id.', remedy: 'Check the header X-WalletKit-Project-ID.' },
+  login_failed: { means: 'The login was not proven.', remedy: 'Begin the login again.' },
+  session_ended: { means: 'The session has ended.', remedy: 'Let the user log in again.' },
   project_mismatch: {
     means: 'The bearer token belongs to another project than the header names.',
     remedy: 'Send a token and an id of the same project.',
-    retry: 'no',
   },
   scope_required: {
     means: 'The API key lacks the scope that this call needs.',
     remedy: 'Use another key, or ask the operator for one with the scope.',
-    retry: 'no',
   },
   user_session_required: {
     means: 'This call takes the access token of a user, not an API key.',
     remedy: "Send the user's access token.",
-    retry: 'no',
   },
   fresh_login_required: {
     means: 'The login is too long ago for this call.',
     remedy: 'Let the user log in again, then repeat the call.',
-    retry: 'no',
   },
   anonymous_login_off: {
     means: 'The project does not allow logins without a proof.',
     remedy: 'Use another login, or ask the operator to allow it.',
-    retry: 'no',
   },
   origin_not_allowed: {
     means: 'The project does not allow requests from pages of this origin.',
     remedy: 'Ask the operator to allow the origin.',
-    retry: 'no',
   },
   project_not_activated: {
     means: 'The project has no developer secret yet.',
     remedy: 'Ask the operator to activate the project.',
-    retry: 'no',
   },
   wallet_forbidden: {
     means: 'The address is of no wallet that the caller may see.',
     remedy: 'Send the address of a wallet of the project.',
-    retry: 'no',
   },
   INVALID_SECRET: {
     means: 'The credential is wrong.',
     remedy: 'Ask for it again. Five wrong PINs in a row lock the owner.',
-    retry: 'no',
   },
   TOO_MANY_FAILED_ATTEMPTS: {
     means: 'Too many wrong PINs: the owner is locked.',
@@ -194,134 +139,91 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
       'Wait as long as Retry-After says; without that header only an operator can unlock the owner. A `user_secret` still works.',
     retry: 'later',
   },
-  frozen: {
-    means: 'The operator has frozen the project, owner, wallet or network.',
-    remedy: 'Ask the operator.',
-    retry: 'no',
-  },
+  frozen: { means: 'The operator has frozen the project, owner, wallet or network.', remedy: 'Ask the operator.' },
   policy_denied: {
     means: 'No policy of the wallet allows this.',
     remedy: "Send the user's PIN, or let the wallet's owner create a policy.",
-    retry: 'no',
   },
   under_policies: {
     means:
       "The owner's developer-controlled wallets are under policies, and only a transaction that one allows is signed.",
     remedy: 'Ask for a transaction that a policy allows, or ask the operator to release the owner from policies.',
-    retry: 'no',
   },
   delegate_not_allowed: {
     means: 'The project does not allow its wallets to delegate to this contract on this network (EIP-7702).',
     remedy: 'Ask the operator to allow it for the project, if the contract is the right one.',
-    retry: 'no',
   },
   not_found: {
     means: 'The project has no such thing, or the path does not exist.',
     remedy: 'Check the id or address, and the path.',
-    retry: 'no',
   },
   transaction_not_found: {
     means: 'No such transaction is known.',
     remedy: 'Check the id or hash. A node may not know a new transaction yet.',
-    retry: 'no',
   },
   method_not_allowed: {
     means: 'The path exists with other methods only.',
     remedy: 'Use a method of the header Allow.',
-    retry: 'no',
   },
   wallet_exists: {
     means: 'The owner has a wallet on this network already, or the project has one with this address.',
     remedy: 'Look the wallet up.',
-    retry: 'no',
   },
   nonce_conflict: {
     means: 'A pending transaction has the given nonce.',
     remedy: 'Leave `nonce` out, or speed the pending transaction up.',
-    retry: 'no',
   },
   transaction_not_waiting: {
     means: 'The transaction is not waiting any more, so it can be neither sped up, given up nor sent again.',
     remedy: 'Read its status.',
-    retry: 'no',
   },
   credential_changed: {
     means:
       'The PIN, recovery code, passkey or developer secret was changed or removed while this request waited; nothing was done.',
     remedy: 'Send the request with the credential that is valid now.',
-    retry: 'no',
   },
   approval_mismatch: {
     means: 'The request is not the one that was approved.',
     remedy: 'Send the approved request unchanged, or ask for a new approval without `approval_id`.',
-    retry: 'no',
   },
   approval_ended: {
     means: 'The approval was used, was rejected or has expired, or its policy was revoked.',
     remedy: 'Send the request without `approval_id`, to ask for a new one.',
-    retry: 'no',
   },
   contract_wallet_changed: {
     means: 'The contract wallet no longer obeys its key alone.',
     remedy: "Restore the wallet's owners with other tools; see docs/contract-wallets.md.",
-    retry: 'no',
   },
   repeat_refused: {
     means:
       'After a restore of the database the chain had an equal transaction of this wallet that the database had lost.',
     remedy: 'Look at the hash in the error. If it is to be done once more, send the request with `allow_repeat`: true.',
-    retry: 'no',
   },
-  passkey_exists: {
-    means: 'The passkey is registered already.',
-    remedy: 'Log in with it, or add another.',
-    retry: 'no',
-  },
-  email_exists: {
-    means: 'The user has an e-mail address already.',
-    remedy: 'Log in with it.',
-    retry: 'no',
-  },
-  email_taken: {
-    means: 'Another user of the project has this e-mail address.',
-    remedy: 'Log in with it instead.',
-    retry: 'no',
-  },
+  passkey_exists: { means: 'The passkey is registered already.', remedy: 'Log in with it, or add another.' },
+  email_exists: { means: 'The user has an e-mail address already.', remedy: 'Log in with it.' },
+  email_taken: { means: 'Another user of the project has this e-mail address.', remedy: 'Log in with it instead.' },
   challenge_expired: {
     means: 'The code of the other device has expired.',
     remedy: 'Ask for a new code on the other device.',
-    retry: 'no',
   },
   challenge_completed: {
     means: 'The code of the other device was used already.',
     remedy: 'Ask for a new code on the other device.',
-    retry: 'no',
   },
   idempotency_mismatch: {
     means: 'The Idempotency-Key was used with another body.',
     remedy: 'Send the first body again, or use a new key.',
-    retry: 'no',
   },
   events_gone: {
     means: 'Events after this id are no longer kept.',
     remedy: 'Read what you need anew (transactions, activity), and continue with `after` 0.',
-    retry: 'no',
   },
-  body_too_large: {
-    means: 'The body is larger than this call accepts.',
-    remedy: 'Send less in one request.',
-    retry: 'no',
-  },
+  body_too_large: { means: 'The body is larger than this call accepts.', remedy: 'Send less in one request.' },
   content_type_unsupported: {
     means: 'The body is not declared as JSON, or an upload not as a form.',
     remedy: 'Send `Content-Type: application/json`; for an upload `multipart/form-data`.',
-    retry: 'no',
   },
-  content_encoding_unsupported: {
-    means: 'The body is compressed.',
-    remedy: 'Send it without a Content-Encoding.',
-    retry: 'no',
-  },
+  content_encoding_unsupported: { means: 'The body is compressed.', remedy: 'Send it without a Content-Encoding.' },
   rate_limited: {
     means: 'Too many requests, bytes or wrong credentials came from this caller.',
     remedy: 'Wait as long as Retry-After says.',
@@ -341,7 +243,6 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   not_implemented: {
     means: 'This deployment or network does not offer it.',
     remedy: 'Ask the operator, or use another network.',
-    retry: 'no',
   },
   node_unavailable: {
     means: "The network's node does not answer as it should.",
@@ -375,19 +276,14 @@ export const ERROR_WORDS: Readonly<Record<ErrorCode, Words>> = {
   },
 }
 
-export const RETRY_TEXT = {
-  no: 'no',
-  later: 'later',
-  'same key': 'later, with the same key',
-} as const satisfies Record<Retry, string>
+export const RETRY_TEXT = { later: 'later', 'same key': 'later, with the same key' } as const
 
-/** The table of docs/errors.md, in the order of `ERROR_STATUS`. */
 export const errorTable = (): string =>
   [
     '| code | status | meaning | what to do | again? |',
     '|---|---|---|---|---|',
     ...(Object.keys(ERROR_STATUS) as ErrorCode[]).map((code) => {
       const { means, remedy, retry } = ERROR_WORDS[code]
-      return `| \`${code}\` | ${ERROR_STATUS[code]} | ${means} | ${remedy} | ${RETRY_TEXT[retry]} |`
+      return `| \`${code}\` | ${ERROR_STATUS[code]} | ${means} | ${remedy} | ${retry === undefined ? 'no' : RETRY_TEXT[retry]} |`
     }),
   ].join('\n')

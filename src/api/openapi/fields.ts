@@ -3,10 +3,8 @@
 import { type Html, html } from '../../platform/pages/page.ts'
 import { isJson, type Json, textOf, textsOf, under } from './json.ts'
 
-/** The document's schemas by name, to which others refer. */
 export type Schemas = Json
 
-/** The schema that a reference names, or the given one. */
 export const resolved = (schemas: Schemas, schema: unknown): Json => {
   const reference = isJson(schema) ? schema.$ref : undefined
   if (typeof reference === 'string') return under(schemas, reference.split('/').at(-1) ?? '')
@@ -32,7 +30,6 @@ const isNull = (schema: unknown): boolean => isJson(schema) && schema.type === '
 const choicesOf = (schemas: Schemas, { type, anyOf }: Json): readonly Json[] =>
   type === undefined && Array.isArray(anyOf) ? anyOf.map((each) => resolved(schemas, each)) : []
 
-/** The schema of the values of an object whose names are free. */
 const valueSchemaOf = ({ patternProperties }: Json): unknown =>
   isJson(patternProperties) ? Object.values(patternProperties)[0] : undefined
 
@@ -42,7 +39,6 @@ const textWords = ({ format, pattern, examples, minLength, maxLength }: Json): H
   return html`${format === 'date-time' ? 'time' : 'text'}${range(minLength, maxLength, ' characters')}${like}`
 }
 
-/** What a schema allows, as a reader says it. */
 export const typeWords = (schemas: Schemas, given: unknown): Html => {
   const schema = resolved(schemas, given)
   if (schema.title === 'Network') return html`<a href="#networks">network</a>`

@@ -1,9 +1,8 @@
 // One operation on the page of the API.
 
 import { type Html, html } from '../../platform/pages/page.ts'
-import { exampleOf } from './example.ts'
 import { fieldItem, fieldList, prose, resolved, type Schemas, typeWords } from './fields.ts'
-import { bodyOf, isJson, type Json, textOf, textsOf, under } from './json.ts'
+import { bodyOf, exampleOf, isJson, type Json, textOf, textsOf, under } from './json.ts'
 
 // The call of an operation as a line for a shell, with the document's examples.
 
@@ -142,7 +141,6 @@ const codesView = (responses: Json): Html => {
       </dl>`
 }
 
-/** What to send along, in words. */
 const needsWords = (needs: readonly string[]): string => {
   if (needs.length === 0) return 'needs no credentials'
   return needs.includes('bearer') ? 'needs project and bearer token' : 'needs the project'

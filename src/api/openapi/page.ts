@@ -84,12 +84,12 @@ const errors = (): Html => html`
         const { means, remedy, retry } = ERROR_WORDS[code]
         return html`
         <dt id="error-${code}"><code>${code}</code> <span class="type">${ERROR_STATUS[code]}</span></dt>
-        <dd>${prose(means)} ${prose(remedy)}${retry === 'no' ? null : html` Send it again ${RETRY_TEXT[retry]}.`}</dd>`
+        <dd>${prose(means)} ${prose(remedy)}${retry === undefined ? null : html` Send it again ${RETRY_TEXT[retry]}.`}</dd>`
       })}
       </dl>
     </section>`
 
-/** @returns the page as HTML. @param input.root the path under which clients reach this service; '' if it is the host's root. */
+/** @param input.root the path under which clients reach this service; '' if it is the host's root. */
 export const apiPage = (document: Json, { root }: { readonly root: string }): string => {
   const schemas = under(under(document, 'components'), 'schemas')
   const [server] = Array.isArray(document.servers) ? document.servers.filter(isJson) : []

@@ -3,8 +3,7 @@
 import { ERROR_STATUS, type ErrorCode, unreachable } from '../../platform/errors.ts'
 import type { HeaderSet } from '../../platform/http/schema.ts'
 import { ERROR_WORDS } from './error-words.ts'
-import { exampleOf } from './example.ts'
-import type { Json } from './json.ts'
+import { exampleOf, type Json } from './json.ts'
 
 const MEANING: Readonly<Record<number, string>> = {
   400: 'The input is not valid.',
@@ -109,7 +108,6 @@ export const HEADERS = {
 
 const headerRef = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` })
 
-/** Header names of a status beside those of all answers. */
 const OWN_HEADERS: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': headerRef('Challenge') },
   403: { 'Retry-After': headerRef('MayRetryAfter') },
@@ -156,7 +154,6 @@ const errorContent = (codes: readonly ErrorCode[]): Json => ({
   examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
 })
 
-/** The 202 answer, if there is one. */
 const waitingOf = (answers: Answers): Json => {
   const { accepted } = answers
   if (accepted === null) return {}
@@ -165,13 +162,12 @@ const waitingOf = (answers: Answers): Json => {
   return { 202: { description, headers: headersOf(202, answers), content } }
 }
 
-/** The 304 answer, if there is one. */
 const unchangedOf = (answers: Answers): Json =>
   answers.headerSet === 'kept for ever'
     ? { 304: { description: 'Not modified: the caller has it already.', headers: headersOf(304, answers) } }
     : {}
 
-/** All answers of an operation. @param answers.success the schema of the 200 answer. @param answers.accepted that of 202, or null. */
+/** @param answers.success the schema of the 200 answer. @param answers.accepted that of 202, or null. */
 export const responsesOf = (answers: Answers): Json => {
   const { success, codes } = answers
   const statuses = [...new Set(codes.map((code) => ERROR_STATUS[code]))].sort((one, other) => one - other)

@@ -13,7 +13,6 @@ const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-
 /** Paths that need only the project, because nobody is logged in yet. */
 const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session-challenge)$/
 
-/** The whole document; the tests' client checks answers by it. */
 export const documentOf = (ctx: HasConfig & HasChains, app: AnyElysia) =>
   describe({
     config: ctx.config,
@@ -33,7 +32,7 @@ export const documentOf = (ctx: HasConfig & HasChains, app: AnyElysia) =>
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })
 
-/** /openapi/json, generated from the routes' schemas, and /openapi, a page that shows it; nothing where they are switched off. */
+/** /openapi/json, made from the routes' schemas, and /openapi, a page that shows it, unless they are switched off. */
 export const openapiRoutes = (ctx: HasConfig & HasChains, app: () => AnyElysia) => {
   if (!ctx.config.hasApiPage) return new Elysia()
   let made: { readonly json: string; readonly page: string } | null = null

@@ -27,7 +27,7 @@ type OutgoingMail = {
  */
 type Refusal = { readonly reason: string; readonly final: boolean }
 
-export type Mailer = {
+type Mailer = {
   /** @returns null if the server accepted the mail. */
   send(mail: OutgoingMail): Promise<Refusal | null>
   /** Connects to the server and logs in. @returns null if that worked. */

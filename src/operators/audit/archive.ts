@@ -1,5 +1,5 @@
-// The files of the audit's archive: one for each checkpoint, with its lines compressed by gzip, and beside it the checkpoint as JSON,
-// so that others can verify it with the vault's public key.
+// The files of the audit's archive: one for each checkpoint, with its lines compressed by gzip, and beside it the
+// checkpoint as JSON, so that others can verify it with the vault's public key.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -89,7 +89,7 @@ const exists = (path: string): Promise<boolean> =>
 
 type Archived = Archivable & { readonly file: string; readonly dropped: number }
 
-/** Ends what an earlier run has begun: rows are deleted only if their file is there. @returns how many rows were deleted. */
+/** Ends an earlier run: rows are deleted only if their file is there. @returns how many rows were deleted. */
 const finishEarlier = async (vault: ArchiveVault, folder: string): Promise<number> => {
   const { checkpoints, publicKey } = await vault.auditCheckpoints()
   let dropped = 0
@@ -104,9 +104,8 @@ const finishEarlier = async (vault: ArchiveVault, folder: string): Promise<numbe
 }
 
 /**
- * Moves rows that are older than `before` to files in a folder. Rows are deleted when their file is on the disk, was read again, and
- * a vault has signed a checkpoint for it. It can be killed at any point, and run again with the same folder.
- * @throws `invalid_input` if a chain is broken, or `before` is too late
+ * Moves rows that are older than `before` to files. Rows are deleted when their file was read again from the disk and a
+ * vault has signed a checkpoint for it. It can be killed at any point, and run again with the same folder.
  */
 export const archiveAudit = async (
   vault: ArchiveVault,
@@ -155,10 +154,7 @@ const troubleOf = async (
   return wrong
 }
 
-/**
- * Compares the files of all checkpoints with what a vault has signed. Whether the checkpoints are valid, `verifyAudit` says.
- * @param input.folder null: only heads are noted whose rows are in the archive
- */
+/** Compares the files of checkpoints with what a vault has signed. Without a folder only noted heads are compared. */
 export const verifyArchive = async (
   { checkpoints }: { readonly checkpoints: readonly Checkpoint[] },
   input: { readonly folder: string | null; readonly chain: string | null; readonly heads: readonly NotedHead[] },

@@ -47,7 +47,6 @@ const REVIVED_OF: Partial<Record<MacTable, (db: VerifyCtx['db'], of: OfProject) 
   users: revivedUsers,
 }
 
-/** One table of such rows. */
 const verifyTable = async <Row>(
   { db, identity }: VerifyCtx,
   { projectId }: OfProject,
@@ -66,7 +65,6 @@ const verifyTable = async <Row>(
   }
 }
 
-/** The keys of access tokens, which are of no project. */
 const verifyTokenKeys = async ({ db, identity }: VerifyCtx): Promise<Callers> => {
   const rows = await listAllTokenKeys(db)
   const forged: ForgedRow[] = []
@@ -153,11 +151,7 @@ const verifyAllNames = async ({ db, identity }: VerifyCtx): Promise<readonly Cal
   ]
 }
 
-/**
- * Checks all rows that decide who a caller is, and those of wallets, ABIs and lists of tokens: that the service wrote them, that they are not ended in the
- * audit, and that no row that the audit names is gone.
- * @param of.projectId null: of all projects, and of the deployment.
- */
+/** Checks that the service wrote the rows, and that none is there or gone against the audit. */
 export const verifyCallers = async (ctx: VerifyCtx, of: OfProject): Promise<Callers> => {
   const tables = [
     ...(of.projectId === null

@@ -12,7 +12,7 @@ export type ServiceRows = { readonly rows: number; readonly broken: readonly Bro
 
 type VerifyCtx = HasDb & HasSealer & HasIdentity
 
-/** By the present key, or by an earlier one for rows of its time. Nothing but the chains verifies rows of a lost key. */
+/** By the present key, or by an earlier one for rows of its time. Only the chains verify rows of a lost key. */
 const verifierOf = async (
   db: VerifyCtx['db'],
   of: { readonly secret: Secret; readonly sealer: Sealer },
@@ -40,10 +40,7 @@ const verifierOfAll = async ({ db, sealer, identity }: VerifyCtx): Promise<(row:
   }
 }
 
-/**
- * Recomputes the MAC of every audit row that no vault writes, and names the first changed one of each chain.
- * @param input.chain a project's id, or null for all.
- */
+/** Recomputes the MAC of every audit row that no vault writes, and names the first changed one of each chain. */
 export const verifyServiceRows = async (
   ctx: VerifyCtx,
   input: { readonly chain: string | null; readonly onProgress: (rows: bigint) => void },

@@ -16,20 +16,15 @@ import { type ArchiveCheck, verifyArchive } from './archive.ts'
 import { type Callers, verifyCallers } from './verify-callers.ts'
 import { type ServiceRows, verifyServiceRows } from './verify-service-rows.ts'
 
-/** Each is null if it was not checked. */
 export type Verified = {
   /** What of the database's catalogue is not what the migrations make: it could show other rows than there are. */
   readonly catalogue: readonly Difference[]
-  /** Why nothing else could be checked, where the catalogue differs. */
   readonly failure: string | null
   /** What the vault says of the chains, and of the rows in them that vaults have written. */
   readonly chains: Verification | null
-  /** The rows of the audit that others have written. */
   readonly service: ServiceRows | null
-  /** The rows that decide who a caller is. */
   readonly callers: Callers | null
   readonly custody: VaultRows | null
-  /** The rows in front of the checkpoints. */
   readonly archive: (ArchiveCheck & { readonly checkpoints: number; readonly isChecked: boolean }) | null
 }
 
@@ -61,12 +56,7 @@ const checkArchive = async (vault: OperatorVault, input: Parameters<typeof verif
   return { ...check, checkpoints: checkpoints.length, isChecked: input.folder !== null }
 }
 
-/**
- * Recomputes the audit with what is held.
- * @param input.chain a project's id, or null for all.
- * @param input.archive the folder of its files, or null: then these are not checked.
- * @param input.onRows called with the number of rows so far: of the chains, and of those that no vault writes.
- */
+/** @param input.archive null: its files are not checked. @param input.onRows gets the number of rows so far. */
 export const verifyAll = async (
   { db }: HasDb,
   { keys, vault, readsCallers }: Held,
@@ -78,12 +68,12 @@ export const verifyAll = async (
   },
 ): Promise<Verified> => {
   const { chain, heads, archive: folder, onRows } = input
-  const of = { projectId: chain }
+  const project = { projectId: chain }
   const check = async () => ({
     chains: vault && (await vault.verifyAudit({ chain, heads }, ({ rows }) => onRows.chained(rows))),
     service: keys && (await verifyServiceRows({ ...keys, db }, { chain, onProgress: onRows.service })),
-    callers: keys && readsCallers ? await verifyCallers({ ...keys, db }, of) : null,
-    custody: vault && (await vault.forgedRows(of)),
+    callers: keys && readsCallers ? await verifyCallers({ ...keys, db }, project) : null,
+    custody: vault && (await vault.forgedRows(project)),
     archive: vault && (await checkArchive(vault, { folder, chain, heads })),
   })
   const catalogue = await catalogueDifferences(db)

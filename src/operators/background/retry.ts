@@ -3,7 +3,6 @@ import { findJob, type JobFilter, type JobOverview, listJobs, retryJobs } from '
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'
 
-/** The most jobs that one run retries. */
 const BATCH = 1_000
 
 const RUNS = 'A worker is running this job. If that worker died, another one takes the job back within a minute.'

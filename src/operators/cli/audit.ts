@@ -1,5 +1,4 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { HasDb } from '../../../db/client.ts'
 import { type AuditRecord, listAuditRows } from '../../../db/queries/audit-rows.ts'
 import { findProject } from '../../../db/queries/projects.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../../db/words.ts'
@@ -9,33 +8,12 @@ import type { NotedHead, OperatorVault } from '../../vault/contract/vault.ts'
 import { archiveAudit } from '../audit/archive.ts'
 import { brokenOf, type Held, isIntact, linesOf, type Needs, type Verified, verifyAll } from '../audit/verify.ts'
 import type { ReadingCtx } from '../ctx.ts'
-import { instant, several, uuid, wholeNumber } from './arguments.ts'
-import { rowAsJson, usageError } from './operator.ts'
+import { instant, rowAsJson, several, usageError, uuid, wholeNumber } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
-type Options = { readonly before: Date; readonly to: string; readonly json?: boolean }
+type ArchiveOptions = { readonly before: Date; readonly to: string; readonly json?: boolean }
 
-const archive =
-  ({ print, printJson, withVault }: Shell) =>
-  ({ before, to: folder, json }: Options) =>
-    withVault(async ({ vault }) => {
-      let files = 0
-      const { finished } = await archiveAudit(vault, { before, folder }, (archived) => {
-        files += 1
-        if (json) return printJson(rowAsJson(archived))
-        const { chain, fromPosition, position, file, dropped } = archived
-        print(`${file}: chain ${chain}, positions ${fromPosition} to ${position}; ${dropped} rows were deleted.`)
-      })
-      if (json) return
-      if (finished > 0) print(`${finished} rows of an earlier run were deleted.`)
-      print(
-        files === 0
-          ? 'Nothing is to be archived.'
-          : `Keep these files (${files}): "audit verify --archive" needs them.`,
-      )
-    })
-
-const auditArchiveCommand = (shell: Shell): Command =>
+const archive = ({ print, printJson, withVault }: Shell): Command =>
   new Command('archive')
     .summary('Move old audit rows to files, behind checkpoints that the vault signs.')
     .description(
@@ -45,16 +23,24 @@ const auditArchiveCommand = (shell: Shell): Command =>
     .requiredOption('--before <time>', 'only rows before this time, at least 30 days ago', instant)
     .requiredOption('--to <folder>', 'a folder that exists')
     .option('--json', 'print one JSON object for each file')
-    .action(archive(shell))
-
-/** For operators: the newest audit rows of a project, newest first. */
-const listAudit = async (
-  ctx: HasDb,
-  input: { readonly projectId: string; readonly limit: number },
-): Promise<readonly AuditRecord[]> => {
-  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
-  return listAuditRows(ctx.db, { chain: input.projectId, limit: input.limit })
-}
+    .action(({ before, to: folder, json }: ArchiveOptions) =>
+      withVault(async ({ vault }) => {
+        let files = 0
+        const { finished } = await archiveAudit(vault, { before, folder }, (archived) => {
+          files += 1
+          if (json) return printJson(rowAsJson(archived))
+          const { chain, fromPosition, position, file, dropped } = archived
+          print(`${file}: chain ${chain}, positions ${fromPosition} to ${position}; ${dropped} rows were deleted.`)
+        })
+        if (json) return
+        if (finished > 0) print(`${finished} rows of an earlier run were deleted.`)
+        print(
+          files === 0
+            ? 'Nothing is to be archived.'
+            : `Keep these files (${files}): "audit verify --archive" needs them.`,
+        )
+      }),
+    )
 
 const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
 const PROGRESS_ROWS = 100_000n
@@ -122,62 +108,8 @@ const createNoteRows = ({ note }: Shell) => {
   }
 }
 
-const verify =
-  (shell: Shell) =>
-  ({ project, archive, head: heads = [], heads: showHeads = false, json }: VerifyOptions, command: Command) => {
-    const hasVault = isSet(shell, 'VAULT_SOCKET')
-    if (!hasVault && (heads.length > 0 || showHeads || archive !== undefined)) {
-      usageError(command, '--head, --heads and --archive need VAULT_SOCKET, because a vault checks the chains.')
-    }
-    if (!hasVault && !isSet(shell, 'IDENTITY_KEY')) {
-      usageError(command, 'VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY, or all three.')
-    }
-    return withWhatIsSet(shell, async (ctx, held) => {
-      const onRows = { chained: createNoteRows(shell), service: createNoteRows(shell) }
-      const verified = await verifyAll(ctx, held, { chain: project ?? null, heads, archive: archive ?? null, onRows })
-      if (json) shell.printJson(shownVerification(verified))
-      else for (const line of linesOf(verified, { heads: showHeads, needs: NEEDS })) shell.print(line)
-      if (!isIntact(verified)) shell.fail()
-    })
-  }
-
-const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
-  rowAsJson({ id, at, actor, action, subject, details })
-
-const list =
-  ({ print, printJson, withReadingCtx }: Shell) =>
-  ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
-    withReadingCtx(async (ctx) => {
-      const rows = await listAudit(ctx, { projectId: project, limit })
-      if (json) return printJson(rows.map(shown))
-      for (const { id, at, actor, action, subject, details } of rows) {
-        print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
-      }
-    })
-
-type SecurityOptions = { project?: string; kind?: SecurityEventKind; limit: number; json?: boolean }
-
-const security =
-  ({ print, printJson, withReadingCtx }: Shell) =>
-  ({ project, kind, limit, json }: SecurityOptions) =>
-    withReadingCtx(async (ctx) => {
-      const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
-      if (json) return printJson(rows.map((row) => ({ ...shown(row), project_id: row.projectId })))
-      for (const { at, action, projectId, actor, subject, details } of rows) {
-        const { count, since, until: _, ...others } = details
-        const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)
-        const where = projectId === null ? '' : `  project ${projectId}`
-        print(
-          `${at.toISOString()}  ${action}  ${count} since ${since}  ${subject}  by ${actor}${what.join('')}${where}`,
-        )
-      }
-      if (rows.length === 0) print('There are no security events.')
-    })
-
-export const auditCommands = (shell: Shell): Command => {
-  const command = new Command('audit').description('The audit log: who did what, and whether the log is intact.')
-  command
-    .command('verify')
+const verify = (shell: Shell): Command =>
+  new Command('verify')
     .summary('Check every audit row, every link of the chains, and the rows that decide something.')
     .description(
       'Recompute every audit row and every link of the chains; exit code 1 if one is broken. With VAULT_SOCKET, as root or ' +
@@ -195,16 +127,54 @@ export const auditCommands = (shell: Shell): Command => {
     .option('--archive <folder>', 'also check the files of "audit archive" in this folder')
     .option('--heads', 'print the head of each intact chain, so that you can note it')
     .option('--json', 'print { ok, catalogue, failure, broken, chains, service, callers, custody, archive }')
-    .action(verify(shell))
-  command
-    .command('list')
+    .action(
+      ({ project, archive, head: heads = [], heads: showHeads = false, json }: VerifyOptions, command: Command) => {
+        const hasVault = isSet(shell, 'VAULT_SOCKET')
+        if (!hasVault && (heads.length > 0 || showHeads || archive !== undefined)) {
+          usageError(command, '--head, --heads and --archive need VAULT_SOCKET, because a vault checks the chains.')
+        }
+        if (!hasVault && !isSet(shell, 'IDENTITY_KEY')) {
+          usageError(command, 'VAULT_SOCKET must be set, or IDENTITY_KEY and SERVICE_KEY, or all three.')
+        }
+        return withWhatIsSet(shell, async (ctx, held) => {
+          const onRows = { chained: createNoteRows(shell), service: createNoteRows(shell) }
+          const verified = await verifyAll(ctx, held, {
+            chain: project ?? null,
+            heads,
+            archive: archive ?? null,
+            onRows,
+          })
+          if (json) shell.printJson(shownVerification(verified))
+          else for (const line of linesOf(verified, { heads: showHeads, needs: NEEDS })) shell.print(line)
+          if (!isIntact(verified)) shell.fail()
+        })
+      },
+    )
+
+const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
+  rowAsJson({ id, at, actor, action, subject, details })
+
+const list = ({ print, printJson, withReadingCtx }: Shell): Command =>
+  new Command('list')
     .description("Print a project's audit rows, newest first.")
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
-    .action(list(shell))
-  command
-    .command('security')
+    .action(({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
+      withReadingCtx(async (ctx) => {
+        if ((await findProject(ctx.db, project)) === null) throw noSuchProject()
+        const rows = await listAuditRows(ctx.db, { chain: project, limit })
+        if (json) return printJson(rows.map(shown))
+        for (const { id, at, actor, action, subject, details } of rows) {
+          print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
+        }
+      }),
+    )
+
+type SecurityOptions = { project?: string; kind?: SecurityEventKind; limit: number; json?: boolean }
+
+const security = ({ print, printJson, withReadingCtx }: Shell): Command =>
+  new Command('security')
     .summary('Print security events: refusals that may be part of an attack, newest first.')
     .description(
       'Print security events: refusals that may be part of an attack, newest first: wrong PINs and secrets, forged tokens, ' +
@@ -215,7 +185,26 @@ export const auditCommands = (shell: Shell): Command => {
     .addOption(new Option('--kind <kind>', 'only those of this kind').choices(SECURITY_EVENTS))
     .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
-    .action(security(shell))
-  command.addCommand(auditArchiveCommand(shell))
-  return command
-}
+    .action(({ project, kind, limit, json }: SecurityOptions) =>
+      withReadingCtx(async (ctx) => {
+        const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
+        if (json) return printJson(rows.map((row) => ({ ...shown(row), project_id: row.projectId })))
+        for (const { at, action, projectId, actor, subject, details } of rows) {
+          const { count, since, until: _, ...others } = details
+          const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)
+          const where = projectId === null ? '' : `  project ${projectId}`
+          print(
+            `${at.toISOString()}  ${action}  ${count} since ${since}  ${subject}  by ${actor}${what.join('')}${where}`,
+          )
+        }
+        if (rows.length === 0) print('There are no security events.')
+      }),
+    )
+
+export const auditCommands = (shell: Shell): Command =>
+  new Command('audit')
+    .description('The audit log: who did what, and whether the log is intact.')
+    .addCommand(verify(shell))
+    .addCommand(list(shell))
+    .addCommand(security(shell))
+    .addCommand(archive(shell))

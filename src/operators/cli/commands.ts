@@ -8,7 +8,7 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   'api-key': async () => (await import('./api-key.ts')).apiKeyCommands,
   owner: async () => (await import('./users.ts')).ownerCommands,
   users: async () => (await import('./users.ts')).userCommands,
-  sessions: async () => (await import('./sessions.ts')).sessionCommands,
+  sessions: async () => (await import('./users.ts')).sessionCommands,
   freeze: async () => (await import('./freeze.ts')).freezeCommands,
   unfreeze: async () => (await import('./freeze.ts')).unfreezeCommands,
   webhooks: async () => (await import('./webhooks.ts')).webhookCommands,
@@ -16,14 +16,14 @@ const GROUPS: Readonly<Record<string, () => Promise<(shell: Shell) => Command>>>
   jobs: async () => (await import('./jobs.ts')).jobCommands,
   keys: async () => (await import('./keys.ts')).keyCommands,
   abi: async () => (await import('./abi.ts')).abiCommands,
-  tokens: async () => (await import('./tokens.ts')).tokenCommands,
+  tokens: async () => (await import('./abi.ts')).tokenCommands,
   networks: async () => (await import('./networks.ts')).networkCommands,
   doctor: async () => (await import('./doctor.ts')).doctorCommands,
-  nodes: async () => (await import('./nodes.ts')).nodeCommands,
-  runtime: async () => (await import('./runtime.ts')).runtimeCommands,
+  nodes: async () => (await import('./networks.ts')).nodeCommands,
+  runtime: async () => (await import('./networks.ts')).runtimeCommands,
   audit: async () => (await import('./audit.ts')).auditCommands,
   journal: async () => (await import('./journal.ts')).journalCommands,
-  restore: async () => (await import('./restore.ts')).restoreCommands,
+  restore: async () => (await import('./journal.ts')).restoreCommands,
   console: async () => (await import('./console.ts')).consoleCommands,
   db: async () => (await import('./db.ts')).databaseCommands,
 }
@@ -61,7 +61,6 @@ const bind = (command: Command, shell: Shell): void => {
   for (const each of command.commands) bind(each, shell)
 }
 
-/** Runs one of the operator's commands. @returns its exit code: 1 if it failed, 2 for a wrong use of it. */
 export const runWith = async (
   args: readonly string[],
   surroundings: Surroundings,

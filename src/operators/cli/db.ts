@@ -4,17 +4,15 @@ import { migrate } from '../../../db/migrate.ts'
 import { type MigrationPlan, planMigration } from '../../../db/plan.ts'
 import { readDatabaseUrl } from '../../platform/config.ts'
 import { databaseSentenceOf } from '../../platform/environment/failure.ts'
-import { counted, table } from './operator.ts'
+import { counted, table } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
-/** Whether `db migrate` would do something. */
 const hasWork = ({ statements, outside, jobMigrations, objects }: MigrationPlan): boolean =>
   statements.length + outside.length + jobMigrations + objects.length > 0
 
 const sqlOf = (statements: readonly string[]): readonly string[] =>
   statements.map((statement) => (statement.endsWith(';') ? statement : `${statement};`))
 
-/** What would be done, as SQL with comments. */
 const scriptOf = ({ statements, outside, jobMigrations, objects }: MigrationPlan): readonly string[] => [
   ...(jobMigrations > 0
     ? [`-- ${counted(jobMigrations, 'migration')} of the job queue, each in a transaction of its own`]

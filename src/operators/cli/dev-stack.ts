@@ -1,6 +1,6 @@
-// A command without an environment is one for the stack of `bun run dev`, if one runs here: it writes the variables of a command into
-// `cli.env` of its folder while it is ready. So a developer can try each command. An installation has no such file, and an operator
-// has set ENVIRONMENT or DATABASE_URL.
+// A command without an environment is one for the stack of `bun run dev`, if one runs here: it writes the variables of
+// a command into `cli.env` of its folder while it is ready. So a developer can try each command. An installation has no
+// such file, and an operator has set ENVIRONMENT or DATABASE_URL.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,6 @@ const OF_AN_INSTALLATION = ['ENVIRONMENT', 'DATABASE_URL']
 
 const isSet = (variables: Variables, name: string): boolean => Boolean(variables[name]?.trim())
 
-/** The variables of the running dev stack; none if there is none. */
 const readStack = (folder: string): Variables => {
   let text: string
   try {
@@ -25,11 +24,7 @@ const readStack = (folder: string): Variables => {
   return stack.ENVIRONMENT === 'testnet' && stack.DEVNET === 'true' ? stack : {}
 }
 
-/**
- * The variables of a command.
- * @param note says whether the dev stack is used, to somebody who has one.
- * @returns those of the process; and what it does not set, as the dev stack has it, if the process names no installation
- */
+/** @returns the variables of the process, and if they name no installation, those that only the dev stack has. */
 export const withDevStack = (variables: Variables, note: (sentence: string) => void): Variables => {
   if (OF_AN_INSTALLATION.some((name) => isSet(variables, name))) return variables
   const folder = variables.DEV_DIR || '.dev'

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { Config } from '../../platform/config.ts'
 import { sentenceOf } from '../../platform/environment/failure.ts'
 import type { Finding } from '../doctor/finding.ts'
-import { rowAsJson } from './operator.ts'
+import { rowAsJson } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
 const MARKS: Readonly<Record<Finding['state'], string>> = {

@@ -3,8 +3,7 @@ import { listFreezes } from '../../../db/queries/freezes.ts'
 import type { Network } from '../../../db/words.ts'
 import { unreachable } from '../../platform/errors.ts'
 import { freeze, type Target, unfreeze } from '../freezes/freeze.ts'
-import { NETWORK_WORDS, networkIn, uuid } from './arguments.ts'
-import { OPERATOR, rowAsJson } from './operator.ts'
+import { NETWORK_WORDS, networkIn, OPERATOR, rowAsJson, uuid } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
 const STILL_SENT =
@@ -48,7 +47,6 @@ const runUnfreeze =
       print(wasFrozen ? `Released: ${nameOf(target)}.` : `Not frozen: ${nameOf(target)}.`)
     })
 
-/** The four kinds of target, as subcommands. */
 const addTargets = (
   command: Command,
   input: {

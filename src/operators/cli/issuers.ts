@@ -1,8 +1,7 @@
 import { Command } from 'commander'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../../db/words.ts'
 import { addIssuer, callbackOf, listIssuers, removeIssuer, USUAL_ALGORITHMS } from '../../identity/issuers/issuers.ts'
-import { listOf, uuid } from './arguments.ts'
-import { OPERATOR } from './operator.ts'
+import { listOf, OPERATOR, uuid } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
 type Options = {
@@ -14,7 +13,6 @@ type Options = {
   readonly clientSecret?: boolean
 }
 
-/** The identity providers whose users a project has already. */
 export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, withIdentityCtx }: Shell): Command => {
   const command = new Command('issuers').description(
     'The identity providers whose tokens a project takes. Whoever signs with the keys of such an issuer can call as each of its users.',
@@ -40,8 +38,8 @@ export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, 
       withIdentityCtx(async (ctx) => {
         const { audience, audienceClaim, claim, algorithms, clientId = null } = options
         const [clientSecret = null] = options.clientSecret === true ? await readSecrets(['client secret']) : []
-        const by = { projectId, name, issuer, audience, audienceClaim, userClaim: claim, algorithms }
-        await addIssuer(ctx, { ...by, clientId, clientSecret, actor: OPERATOR })
+        const facts = { projectId, name, issuer, audience, audienceClaim, userClaim: claim, algorithms }
+        await addIssuer(ctx, { ...facts, clientId, clientSecret, actor: OPERATOR })
         print(`Tokens of ${issuer} are taken now, with the header X-WalletKit-Token-Source: ${name}`)
         if (clientId === null) return
         print(`The login page offers it. Register there, exactly: ${callbackOf(ctx.config, { projectId, name })}`)
@@ -57,9 +55,9 @@ export const issuerCommands = ({ print, printJson, readSecrets, withReadingCtx, 
         const issuers = await listIssuers(ctx, { projectId })
         if (json) return printJson(issuers)
         for (const each of issuers) {
-          const by = each.audience_claim === 'aud' ? '' : ` by ${each.audience_claim}`
+          const claim = each.audience_claim === 'aud' ? '' : ` by ${each.audience_claim}`
           print(
-            `${each.name}  ${each.issuer}  audience ${each.audience}${by}  user by ${each.user_claim}  ${each.algorithms.join(',')}`,
+            `${each.name}  ${each.issuer}  audience ${each.audience}${claim}  user by ${each.user_claim}  ${each.algorithms.join(',')}`,
           )
           if (each.client_id === null) continue
           print(`  on the login page, as client ${each.client_id}, with the callback ${each.callback}`)

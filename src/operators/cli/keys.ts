@@ -3,9 +3,8 @@ import type { HasDb } from '../../../db/client.ts'
 import { listVaultProcesses } from '../../../db/queries/processes.ts'
 import type { HasOperatorVault, Progress } from '../../vault/contract/vault.ts'
 import { listProjects } from '../projects.ts'
-import { uuid } from './arguments.ts'
-import { counted, OPERATOR, usageError } from './operator.ts'
-import { addSecretCommands } from './rotate-secrets.ts'
+import { counted, OPERATOR, usageError, uuid } from './arguments.ts'
+import { rotateIdentity, rotateService } from './rotate-secrets.ts'
 import type { Shell } from './shell.ts'
 
 const noteProgress =
@@ -13,7 +12,6 @@ const noteProgress =
   ({ done, total }: Progress): void =>
     note(`${what}: ${done} of ${total}`)
 
-/** Says which vault processes run, and which of them lack the next root key. */
 const noteProcesses = async ({ note }: Shell, { db, vault }: HasDb & HasOperatorVault): Promise<void> => {
   const next = (await vault.status()).rootKeyIds.at(-1) ?? ''
   const running = await listVaultProcesses(db)
@@ -26,23 +24,31 @@ const noteProcesses = async ({ note }: Shell, { db, vault }: HasDb & HasOperator
   }
 }
 
-const rotateRoot =
-  (shell: Shell) =>
-  ({ yes = false }: { yes?: boolean }, command: Command) => {
-    const { isTerminal, confirmed, print, withVault } = shell
-    if (!yes && !isTerminal) usageError(command, 'confirm the rotation with --yes, or at a terminal')
-    return withVault(async (ctx) => {
-      await noteProcesses(shell, ctx)
-      if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
-      const onProgress = noteProgress(shell, 'project keys wrapped')
-      const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR }, onProgress)
-      if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
-      print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
-      print(
-        'Restart every vault with ROOT_KEY set to it, and without ROOT_KEY_NEXT. Keep the old root key as long as you keep backups that need it.',
-      )
+const rotateRoot = (shell: Shell): Command =>
+  new Command('rotate-root')
+    .summary('Wrap every project key with another root key.')
+    .description(
+      'Wrap every project key with the root key that the vault has as ROOT_KEY_NEXT. The vault does it, in one transaction, so ' +
+        'the command can be killed and run again. Vaults that have both keys go on without a pause. Others are not ready any ' +
+        'more and answer 503 for projects that they have not used in the last ten minutes, until you restart them with the new ' +
+        'key. The command names them and asks before it begins.',
+    )
+    .option('--yes', 'do not ask for confirmation, for scripts')
+    .action(({ yes = false }: { yes?: boolean }, command: Command) => {
+      const { isTerminal, confirmed, print, withVault } = shell
+      if (!yes && !isTerminal) usageError(command, 'confirm the rotation with --yes, or at a terminal')
+      return withVault(async (ctx) => {
+        await noteProcesses(shell, ctx)
+        if (!yes && !(await confirmed('Rotate the root key now?'))) throw new Error('Nothing was done.')
+        const onProgress = noteProgress(shell, 'project keys wrapped')
+        const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR }, onProgress)
+        if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
+        print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
+        print(
+          'Restart every vault with ROOT_KEY set to it, and without ROOT_KEY_NEXT. Keep the old root key as long as you keep backups that need it.',
+        )
+      })
     })
-  }
 
 /** @returns how many rows could not be decrypted. */
 const rotateOne = async (
@@ -64,33 +70,8 @@ const rotateOne = async (
 
 type ProjectOptions = { all?: boolean; resume?: boolean }
 
-const rotateProject =
-  (shell: Shell) =>
-  (project: string | undefined, { all = false, resume = false }: ProjectOptions, command: Command) => {
-    if ((project === undefined) !== all) throw usageError(command, 'name one project, or give --all')
-    return shell.withVault(async (ctx) => {
-      const ids = project === undefined ? (await listProjects(ctx)).map(({ id }) => id) : [project]
-      let broken = 0
-      for (const projectId of ids) broken += await rotateOne(shell, ctx, { projectId, resume })
-      if (broken > 0) shell.fail()
-    })
-  }
-
-export const keyCommands = (shell: Shell): Command => {
-  const command = new Command('keys').description('Key rotation. Addresses, signatures and credentials do not change.')
-  command
-    .command('rotate-root')
-    .summary('Wrap every project key with another root key.')
-    .description(
-      'Wrap every project key with the root key that the vault has as ROOT_KEY_NEXT. The vault does it, in one transaction, so ' +
-        'the command can be killed and run again. Vaults that have both keys go on without a pause. Others are not ready any ' +
-        'more and answer 503 for projects that they have not used in the last ten minutes, until you restart them with the new ' +
-        'key. The command names them and asks before it begins.',
-    )
-    .option('--yes', 'do not ask for confirmation, for scripts')
-    .action(rotateRoot(shell))
-  command
-    .command('rotate-project')
+const rotateProject = (shell: Shell): Command =>
+  new Command('rotate-project')
     .summary("Make a new version of a project's key and re-encrypt the project's rows with it.")
     .description(
       "Make a new version of a project's key and re-encrypt the project's rows with it. The API keeps running, and no credential " +
@@ -99,7 +80,20 @@ export const keyCommands = (shell: Shell): Command => {
     .argument('[project-id]', 'the project', uuid)
     .option('--all', 'every project, one after the other')
     .option('--resume', 'finish what a killed run began, without another new version')
-    .action(rotateProject(shell))
-  addSecretCommands(command, shell)
-  return command
-}
+    .action((project: string | undefined, { all = false, resume = false }: ProjectOptions, command: Command) => {
+      if ((project === undefined) !== all) throw usageError(command, 'name one project, or give --all')
+      return shell.withVault(async (ctx) => {
+        const ids = project === undefined ? (await listProjects(ctx)).map(({ id }) => id) : [project]
+        let broken = 0
+        for (const projectId of ids) broken += await rotateOne(shell, ctx, { projectId, resume })
+        if (broken > 0) shell.fail()
+      })
+    })
+
+export const keyCommands = (shell: Shell): Command =>
+  new Command('keys')
+    .description('Key rotation. Addresses, signatures and credentials do not change.')
+    .addCommand(rotateRoot(shell))
+    .addCommand(rotateProject(shell))
+    .addCommand(rotateIdentity(shell))
+    .addCommand(rotateService(shell))

@@ -1,9 +1,9 @@
-import type { Command } from 'commander'
+import { Command } from 'commander'
 import type { Db } from '../../../db/client.ts'
 import { countUsersWithoutOtherWay } from '../../../db/queries/key-rotation.ts'
 import { listProjects } from '../../../db/queries/projects.ts'
 import type { ForgedRow } from '../../vault/contract/vault.ts'
-import { counted, OPERATOR, usageError } from './operator.ts'
+import { counted, OPERATOR, usageError } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
 const PROGRESS_ROWS = 100_000
@@ -63,40 +63,8 @@ const replaceLost = (shell: Shell, { yes }: { readonly yes: boolean }) =>
 
 type IdentityOptions = { leaked?: boolean; lost?: boolean; yes?: boolean }
 
-const rotateIdentity =
-  (shell: Shell) =>
-  ({ leaked = false, lost = false, yes = false }: IdentityOptions, command: Command) => {
-    const { print, confirmed, isTerminal, withIdentityCtx } = shell
-    if (leaked && lost) usageError(command, 'give --leaked or --lost, not both')
-    if ((leaked || lost) && !yes && !isTerminal)
-      usageError(command, 'confirm the rotation with --yes, or at a terminal')
-    if (lost) return replaceLost(shell, { yes })
-    return withIdentityCtx(async (ctx) => {
-      const { rotateIdentityKey } = await import('../keys/rotate.ts')
-      if (leaked && !yes && !(await confirmed('End all sessions of all projects?')))
-        throw new Error('Nothing was done.')
-      const done = await rotateIdentityKey(ctx, { actor: OPERATOR, isLeaked: leaked }, noteRows(shell))
-      if (done.already) return print(`The database already belongs to ${done.keyId}: nothing was done.`)
-      nameForged(shell, done.forged)
-      print(`The database belongs to ${done.keyId} now; ${counted(done.remade, 'row')} changed.`)
-      print(PROCESSES_LEFT)
-    })
-  }
-
-const rotateService = (shell: Shell) => () =>
-  shell.withIdentityCtx(async (ctx) => {
-    const { rotateServiceKey } = await import('../keys/rotate.ts')
-    const done = await rotateServiceKey(ctx, { actor: OPERATOR })
-    if (done.already) return shell.print(`The database already belongs to ${done.keyId}: nothing was done.`)
-    nameForged(shell, done.forged)
-    shell.print(`The database belongs to ${done.keyId} now; mails and webhooks sealed anew: ${done.remade}.`)
-    shell.print(PROCESSES_LEFT)
-  })
-
-/** Adds the commands for the keys that open no wallet. */
-export const addSecretCommands = (command: Command, shell: Shell): void => {
-  command
-    .command('rotate-identity')
+export const rotateIdentity = (shell: Shell): Command =>
+  new Command('rotate-identity')
     .summary('Change IDENTITY_KEY: give rows new MACs, and seal anew what it seals.')
     .description(
       'Change IDENTITY_KEY, while the APIs run. Before, restart every API with both keys as IDENTITY_KEY and IDENTITY_KEY_OTHER, ' +
@@ -113,14 +81,39 @@ export const addSecretCommands = (command: Command, shell: Shell): void => {
       'the present key is lost, and all APIs are stopped: accept projects and users as they are, and the wallets that the vault confirms; end API keys, issuers, passkeys and sessions. Needs VAULT_SOCKET',
     )
     .option('--yes', 'do not ask for confirmation, for scripts')
-    .action(rotateIdentity(shell))
-  command
-    .command('rotate-service')
+    .action(({ leaked = false, lost = false, yes = false }: IdentityOptions, command: Command) => {
+      const { print, confirmed, isTerminal, withIdentityCtx } = shell
+      if (leaked && lost) usageError(command, 'give --leaked or --lost, not both')
+      if ((leaked || lost) && !yes && !isTerminal)
+        usageError(command, 'confirm the rotation with --yes, or at a terminal')
+      if (lost) return replaceLost(shell, { yes })
+      return withIdentityCtx(async (ctx) => {
+        const { rotateIdentityKey } = await import('../keys/rotate.ts')
+        if (leaked && !yes && !(await confirmed('End all sessions of all projects?')))
+          throw new Error('Nothing was done.')
+        const done = await rotateIdentityKey(ctx, { actor: OPERATOR, isLeaked: leaked }, noteRows(shell))
+        if (done.already) return print(`The database already belongs to ${done.keyId}: nothing was done.`)
+        nameForged(shell, done.forged)
+        print(`The database belongs to ${done.keyId} now; ${counted(done.remade, 'row')} changed.`)
+        print(PROCESSES_LEFT)
+      })
+    })
+
+export const rotateService = (shell: Shell): Command =>
+  new Command('rotate-service')
     .summary('Change SERVICE_KEY: seal unsent mails and the secrets of webhooks anew.')
     .description(
       'Change SERVICE_KEY, while APIs and workers run. Before, restart each of them with both keys as SERVICE_KEY and SERVICE_KEY_OTHER, ' +
         'and then with the next one as SERVICE_KEY and the present one as SERVICE_KEY_OTHER. The command needs these two as well, and the ' +
         "login of the database's owner.",
     )
-    .action(rotateService(shell))
-}
+    .action(() =>
+      shell.withIdentityCtx(async (ctx) => {
+        const { rotateServiceKey } = await import('../keys/rotate.ts')
+        const done = await rotateServiceKey(ctx, { actor: OPERATOR })
+        if (done.already) return shell.print(`The database already belongs to ${done.keyId}: nothing was done.`)
+        nameForged(shell, done.forged)
+        shell.print(`The database belongs to ${done.keyId} now; mails and webhooks sealed anew: ${done.remade}.`)
+        shell.print(PROCESSES_LEFT)
+      }),
+    )

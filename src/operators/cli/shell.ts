@@ -1,16 +1,64 @@
-// What a command gets from the process that runs it. A command uses nothing else of the process, so that several can run in
-// one: tests do that.
+// What a command gets from the process that runs it. A command uses nothing else of the process, so that several can
+// run in one: tests do that.
 
 import { createInterface } from 'node:readline/promises'
-import type { Readable, Writable } from 'node:stream'
+import { type Readable, Writable } from 'node:stream'
 import { type Config, type Process, readConfig } from '../../platform/config.ts'
 import type { Variables } from '../../platform/environment/variables.ts'
+import { AppError } from '../../platform/errors.ts'
 import type { HasOperatorVault, HasVault } from '../../vault/contract/vault.ts'
 import type { AskingCtx, AuditingCtx, OperatorCtx, ReadingCtx } from '../ctx.ts'
-import { readSecrets } from './secrets.ts'
+
+// Secrets come from standard input, one a line. Other users of the machine and the shell's history could read them on
+// the command line.
+
+const INPUT_BYTES_MAX = 4096
+
+type Streams = { readonly stdin: Readable & { readonly isTTY?: boolean }; readonly stderr: Writable }
+
+const ask = async ({ stdin, stderr }: Streams, prompts: readonly string[]): Promise<readonly string[]> => {
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true })
+  try {
+    const answers: string[] = []
+    for (const prompt of prompts) {
+      stderr.write(`${prompt}: `)
+      answers.push(await terminal.question(''))
+      stderr.write('\n')
+    }
+    return answers
+  } finally {
+    terminal.close()
+  }
+}
+
+const readAll = async (stdin: Readable): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk)
+    length += bytes.length
+    if (length > INPUT_BYTES_MAX) throw new AppError('invalid_input', 'Standard input is too long for a secret.')
+    chunks.push(bytes)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch {
+    throw new AppError('invalid_input', 'Standard input must be UTF-8 text.')
+  }
+}
+
+/** Prompts for each secret at a terminal, or reads one a line. @throws invalid_input for another number of lines. */
+const readSecrets = async (streams: Streams, prompts: readonly string[]): Promise<readonly string[]> => {
+  if (streams.stdin.isTTY) return ask(streams, prompts)
+  const lines = (await readAll(streams.stdin)).replace(/\r?\n$/, '').split(/\r?\n/)
+  if (lines.length !== prompts.length) {
+    throw new AppError('invalid_input', `Standard input must have one line each for: ${prompts.join(', ')}.`)
+  }
+  return lines
+}
 
 export type Surroundings = {
-  /** The environment variables. */
   readonly variables: Variables
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: Writable & { readonly columns?: number }
@@ -21,34 +69,25 @@ type Create<Of> = (input: Process) => Promise<Of>
 
 type Load<Of> = () => Promise<Create<Of>>
 
-/** Who creates a command's context, by what the command needs. Each is loaded late: help texts need none, and most commands a small one. */
+/** Create a command's context. Each is loaded late: help texts need none, and most commands a small one. */
 export type Contexts = {
-  /** For a command that only reads the database, and needs no key. */
   readonly reading: Load<ReadingCtx>
-  /** For a command that asks nodes, and needs no key. */
   readonly asking: Load<AskingCtx>
   /** For a command that looks at what may not work, so it begins without a check. */
   readonly examined: Load<AskingCtx>
-  /** For a command that needs SERVICE_KEY and IDENTITY_KEY, and the networks. */
   readonly askingIdentity: Load<AskingCtx & AuditingCtx>
-  /** For a command that needs SERVICE_KEY and IDENTITY_KEY, with which its audit rows are authenticated. */
   readonly identity: Load<AuditingCtx>
-  /** For a command that asks the vault what an API may ask, and reads the database. */
   readonly apiVault: Load<ReadingCtx & HasVault>
-  /** The same, and it asks nodes. */
   readonly askingVault: Load<AskingCtx & HasVault>
-  /** For a command that asks the vault, and reads the database. */
   readonly vault: Load<ReadingCtx & HasOperatorVault>
   /** For a command with keys of which the identity key is not the database's, and the vault. */
   readonly lostKey: Load<AuditingCtx & HasOperatorVault>
-  /** For a command that does what an API does, and asks the vault as an operator. */
   readonly operator: Load<OperatorCtx>
 }
 
 /** A command does little at once, and runs beside APIs and workers that need their connections. */
 const POOL_SIZE = 2
 
-/** Runs a command in a context, and always closes its connections. */
 const runIn =
   <Of extends ReadingCtx>(variables: Variables, load: Load<Of>) =>
   async (command: (ctx: Of) => Promise<void>, config: Config = readConfig(variables)): Promise<void> => {
@@ -62,7 +101,6 @@ const runIn =
     }
   }
 
-/** Asks a question at the terminal. @returns whether the answer is "yes". */
 const confirm = async ({ stdin, stderr }: Surroundings, question: string): Promise<boolean> => {
   const terminal = createInterface({ input: stdin, output: stderr })
   const { promise: ended, resolve: end } = Promise.withResolvers<string>()

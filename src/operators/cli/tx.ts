@@ -16,8 +16,7 @@ import {
 } from '../../signing/transactions/inspect.ts'
 import { type Fate, findLost, repairLost } from '../../signing/transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../../signing/transactions/waiting.ts'
-import { listOf, NETWORK_WORDS, networkIn, uuid, wholeNumber } from './arguments.ts'
-import { OPERATOR, rowAsJson, table } from './operator.ts'
+import { listOf, NETWORK_WORDS, networkIn, OPERATOR, rowAsJson, table, uuid, wholeNumber } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/i
@@ -28,7 +27,6 @@ const idOrHash = (argument: string): { readonly id: string } | { readonly hash: 
   throw new InvalidArgumentError('It must be a UUID or a hash of 32 bytes.')
 }
 
-/** Reads an address of any network. @returns the canonical text. */
 const addressOn = ({ known }: Chains, text: string): string => {
   for (const chain of known) {
     try {
@@ -52,15 +50,28 @@ type ListOptions = {
   json?: boolean
 }
 
-const list =
-  (shell: Shell) =>
-  ({ signer, ...options }: ListOptions) => {
-    // Only an address needs the networks.
-    if (signer === undefined) return shell.withReadingCtx((ctx) => printList(shell, ctx, options))
-    return shell.withAskingCtx((ctx) =>
-      printList(shell, ctx, { ...options, signerAddress: addressOn(ctx.chains, signer) }),
+const list = (shell: Shell): Command =>
+  new Command('list')
+    .description('List transactions and why each is not done: by default the live ones, oldest first.')
+    .option('--network <network>', NETWORK_WORDS, networkIn(shell.variables))
+    .option(
+      '--status <list>',
+      `${TRANSACTION_STATUSES.join(', ')}; if one of them is a final status, the newest come first`,
+      listOf(TRANSACTION_STATUSES),
+      ['submitted', 'pending'],
     )
-  }
+    .option('--late', 'only those that are live for more than a minute')
+    .option('--project <id>', 'only those of this project', uuid)
+    .option('--signer <address>', 'only those from this signer or contract wallet')
+    .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--json', 'print a JSON array with all columns of the view strongroom_views.transactions')
+    .action(({ signer, ...options }: ListOptions) => {
+      // Only an address needs the networks.
+      if (signer === undefined) return shell.withReadingCtx((ctx) => printList(shell, ctx, options))
+      return shell.withAskingCtx((ctx) =>
+        printList(shell, ctx, { ...options, signerAddress: addressOn(ctx.chains, signer) }),
+      )
+    })
 
 type Listed = Omit<ListOptions, 'signer'> & { readonly signerAddress?: string }
 
@@ -91,26 +102,35 @@ const FATES: Record<Fate['kind'], string> = {
   above_head: "above the node's newest block, which may lag behind: nothing to do yet",
 }
 
-const repair =
-  ({ print, withAskingIdentityCtx }: Shell) =>
-  ({ network, yes }: { network: Network; yes?: boolean }) =>
-    withAskingIdentityCtx(async (ctx) => {
-      const chain = ctx.chains.withNode(network)
-      const found = await findLost(ctx, chain)
-      if (found.length === 0) return print(`All final transactions of ${network} are on the chain.`)
-      const lines = found.map(({ row, fate }) => [
-        row.id,
-        row.signerAddress,
-        String(row.nonce),
-        row.errorCode ?? row.status,
-        String(row.blockNumber),
-        FATES[fate.kind],
-      ])
-      print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))
-      if (yes !== true) return print('Nothing was changed. Confirm with --yes.')
-      const done = await repairLost(ctx, { chain, actor: OPERATOR })
-      print(`Repaired: ${done.length} of ${found.length}.`)
-    })
+const repair = ({ variables, print, withAskingIdentityCtx }: Shell): Command =>
+  new Command('repair')
+    .description(
+      'Find final transactions that a deep reorganisation has removed from the chain. Only shows them, unless --yes is given.',
+    )
+    .requiredOption('--network <network>', NETWORK_WORDS, networkIn(variables))
+    .option(
+      '--yes',
+      'repair them: mark those on no chain as failed, free their nonces, and follow those in another block',
+    )
+    .action(({ network, yes }: { network: Network; yes?: boolean }) =>
+      withAskingIdentityCtx(async (ctx) => {
+        const chain = ctx.chains.withNode(network)
+        const found = await findLost(ctx, chain)
+        if (found.length === 0) return print(`All final transactions of ${network} are on the chain.`)
+        const lines = found.map(({ row, fate }) => [
+          row.id,
+          row.signerAddress,
+          String(row.nonce),
+          row.errorCode ?? row.status,
+          String(row.blockNumber),
+          FATES[fate.kind],
+        ])
+        print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))
+        if (yes !== true) return print('Nothing was changed. Confirm with --yes.')
+        const done = await repairLost(ctx, { chain, actor: OPERATOR })
+        print(`Repaired: ${done.length} of ${found.length}.`)
+      }),
+    )
 
 const time = (at: Date | null): string => at?.toISOString() ?? '-'
 
@@ -215,95 +235,66 @@ const shownNode = (node: NodeView | null): unknown => {
   return { ...rowAsJson(accountState), ...shown }
 }
 
-const show =
-  ({ print, printJson, withAskingCtx }: Shell) =>
-  (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
-    withAskingCtx(async (ctx) => {
-      const inspection = await inspectTransaction(ctx, key, { readOffers: offersInBytes })
-      if (!json) return print(shownInspection(ctx.chains.of(inspection.transaction.network), inspection))
-      const { transaction, attempts, signer, jobs, acts, node } = inspection
-      printJson({
-        transaction: rowAsJson(transaction),
-        attempts: attempts.map(({ offer, ...attempt }) => ({
-          ...rowAsJson(attempt),
-          offer: offer === null ? null : rowAsJson(offer),
-        })),
-        signer: signer === null ? null : rowAsJson(signer),
-        jobs: jobs.map(rowAsJson),
-        audit: acts.map(rowAsJson),
-        node: shownNode(node),
-      })
-    })
-
-const retry =
-  ({ print, withAskingIdentityCtx }: Shell) =>
-  (id: string) =>
-    withAskingIdentityCtx(async (ctx) => {
-      await retryTransaction(ctx, { id, actor: OPERATOR, reach: null })
-      print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
-    })
-
-const cancel =
-  ({ print, withAskingIdentityCtx }: Shell) =>
-  (id: string) =>
-    withAskingIdentityCtx(async (ctx) => {
-      const { isNew } = await cancelTransaction(ctx, { id, actor: OPERATOR, reach: null })
-      print(
-        isNew
-          ? 'Given up: from now on only its cancelling transaction is sent, which uses the nonce.'
-          : 'It was already given up.',
-      )
-      print(
-        'An attempt that a node already has may still be mined, and then counts. Otherwise it ends as failed (expired) once the cancelling transaction is final.',
-      )
-    })
-
-export const transactionCommands = (shell: Shell): Command => {
-  const command = new Command('tx').description('Transactions: which are not done, why, and what you can do about it.')
-  command
-    .command('list')
-    .description('List transactions and why each is not done: by default the live ones, oldest first.')
-    .option('--network <network>', NETWORK_WORDS, networkIn(shell.variables))
-    .option(
-      '--status <list>',
-      `${TRANSACTION_STATUSES.join(', ')}; if one of them is a final status, the newest come first`,
-      listOf(TRANSACTION_STATUSES),
-      ['submitted', 'pending'],
-    )
-    .option('--late', 'only those that are live for more than a minute')
-    .option('--project <id>', 'only those of this project', uuid)
-    .option('--signer <address>', 'only those from this signer or contract wallet')
-    .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
-    .option('--json', 'print a JSON array with all columns of the view strongroom_views.transactions')
-    .action(list(shell))
-  command
-    .command('show')
+const show = ({ print, printJson, withAskingCtx }: Shell): Command =>
+  new Command('show')
     .description("Show all about one transaction, with the node's current view of its signer.")
     .argument('<id|hash>', 'its id here, or the hash of any of its attempts', idOrHash)
     .option('--json', 'print { transaction, attempts, signer, jobs, audit, node }')
-    .action(show(shell))
-  command
-    .command('retry')
+    .action((key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
+      withAskingCtx(async (ctx) => {
+        const inspection = await inspectTransaction(ctx, key, { readOffers: offersInBytes })
+        if (!json) return print(shownInspection(ctx.chains.of(inspection.transaction.network), inspection))
+        const { transaction, attempts, signer, jobs, acts, node } = inspection
+        printJson({
+          transaction: rowAsJson(transaction),
+          attempts: attempts.map(({ offer, ...attempt }) => ({
+            ...rowAsJson(attempt),
+            offer: offer === null ? null : rowAsJson(offer),
+          })),
+          signer: signer === null ? null : rowAsJson(signer),
+          jobs: jobs.map(rowAsJson),
+          audit: acts.map(rowAsJson),
+          node: shownNode(node),
+        })
+      }),
+    )
+
+const retry = ({ print, withAskingIdentityCtx }: Shell): Command =>
+  new Command('retry')
     .description('Send the chosen attempt again now. Sending is idempotent.')
     .argument('<id>', 'the transaction', uuid)
-    .action(retry(shell))
-  command
-    .command('cancel')
+    .action((id: string) =>
+      withAskingIdentityCtx(async (ctx) => {
+        await retryTransaction(ctx, { id, actor: OPERATOR, reach: null })
+        print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
+      }),
+    )
+
+const cancel = ({ print, withAskingIdentityCtx }: Shell): Command =>
+  new Command('cancel')
     .description(
       'Give up a transaction now: from now on only its cancelling transaction is sent, which uses the nonce.',
     )
     .argument('<id>', 'the transaction', uuid)
-    .action(cancel(shell))
-  command
-    .command('repair')
-    .description(
-      'Find final transactions that a deep reorganisation has removed from the chain. Only shows them, unless --yes is given.',
+    .action((id: string) =>
+      withAskingIdentityCtx(async (ctx) => {
+        const { isNew } = await cancelTransaction(ctx, { id, actor: OPERATOR, reach: null })
+        print(
+          isNew
+            ? 'Given up: from now on only its cancelling transaction is sent, which uses the nonce.'
+            : 'It was already given up.',
+        )
+        print(
+          'An attempt that a node already has may still be mined, and then counts. Otherwise it ends as failed (expired) once the cancelling transaction is final.',
+        )
+      }),
     )
-    .requiredOption('--network <network>', NETWORK_WORDS, networkIn(shell.variables))
-    .option(
-      '--yes',
-      'repair them: mark those on no chain as failed, free their nonces, and follow those in another block',
-    )
-    .action(repair(shell))
-  return command
-}
+
+export const transactionCommands = (shell: Shell): Command =>
+  new Command('tx')
+    .description('Transactions: which are not done, why, and what you can do about it.')
+    .addCommand(list(shell))
+    .addCommand(show(shell))
+    .addCommand(retry(shell))
+    .addCommand(cancel(shell))
+    .addCommand(repair(shell))

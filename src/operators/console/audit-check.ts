@@ -1,5 +1,5 @@
-// `audit verify` in the background, as it reads every row and may take minutes. One check runs at a time, and the last result is
-// kept until the process ends.
+// `audit verify` in the background, as it reads every row and may take minutes. One check runs at a time, and the last
+// result is kept until the process ends.
 
 import { access, constants } from 'node:fs/promises'
 import { sentenceOf } from '../../platform/environment/failure.ts'
@@ -38,8 +38,8 @@ export const createAuditCheck = (ctx: AuditingCtx & { readonly log: Log }) => {
 
   const verify = async (begun: { readonly by: string; readonly since: Date }): Promise<AuditCheck> => {
     const rows = { chained: 0n, service: 0n }
-    const note = (of: keyof typeof rows) => (count: bigint) => {
-      rows[of] = count
+    const countRows = (kind: keyof typeof rows) => (count: bigint) => {
+      rows[kind] = count
       last = { state: 'running', ...begun, rows: rows.chained + rows.service }
     }
     let vault: ReturnType<typeof openVaultsAsOperator> | null = null
@@ -48,7 +48,7 @@ export const createAuditCheck = (ctx: AuditingCtx & { readonly log: Log }) => {
         vault = openVaultsAsOperator({ config: ctx.config, process: 'console-verify' })
       }
       const held: Held = { keys: ctx, vault, readsCallers: false }
-      const onRows = { chained: note('chained'), service: note('service') }
+      const onRows = { chained: countRows('chained'), service: countRows('service') }
       const verified = await verifyAll(ctx, held, { chain: null, heads: [], archive: null, onRows })
       return {
         state: 'done',

@@ -4,19 +4,19 @@ import { type Html, html, page } from '../../platform/pages/page.ts'
 import type { ConsoleCtx } from './context.ts'
 import type { Session } from './session.ts'
 
-/** What a room is asked. */
 export type Asked = {
   readonly session: Session
   readonly query: ReadonlyMap<string, string>
 }
 
-/** What a room shows. */
 export type Shown = {
   readonly title: string
   readonly body: Html
-  /** Whether the page uses passkeys. */
   readonly hasScript?: boolean
 }
+
+/** Whether the operator may do something: a viewer only looks. */
+export const mayAct = ({ session }: Asked): boolean => session.operator.role === 'operator'
 
 export type Room = (ctx: ConsoleCtx, asked: Asked) => Promise<Shown>
 
@@ -47,10 +47,8 @@ const nav = (path: string): Html => {
   )}</ul></nav>`
 }
 
-/** The hidden field that every form of a session has. */
 export const csrfField = ({ csrf }: Session): Html => html`<input type="hidden" name="csrf" value="${csrf}">`
 
-/** A page of somebody who is logged in. */
 export const framed = (session: Session, path: string, shown: Shown): string => {
   const { operator } = session
   const { title, body, hasScript = false } = shown

@@ -1,7 +1,7 @@
 // How an operator logs in: by a link of the command line, once; or by a passkey that they added after such a login.
 //
-// A challenge is no row until it is answered, so that strangers write nothing: it carries its end and a MAC over that, its
-// purpose and its operator. Once answered, its hash is kept until it expires.
+// A challenge is no row until it is answered, so that strangers write nothing: it carries its end and a MAC over that,
+// its purpose and its operator. Once answered, its hash is kept until it expires.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { Value } from '@sinclair/typebox/value'
@@ -25,9 +25,11 @@ import {
 } from '../../identity/users/passkey-schema.ts'
 import { AppError } from '../../platform/errors.ts'
 import { type Client, subnetOf } from '../../platform/http/peer.ts'
+import { html } from '../../platform/pages/page.ts'
 import type { ConsoleCtx } from './context.ts'
+import { bare } from './frame.ts'
+import { hashOf } from './operators.ts'
 import { actorOf, beginSession, isFresh, isOurOperator, readToken, type Session } from './session.ts'
-import { hashOf } from './token.ts'
 
 const PASSKEYS_MAX = 20
 const TRIES = 30
@@ -67,17 +69,17 @@ const FIXED_BYTES = 24
 const macOf = ({ identity }: Pick<ConsoleCtx, 'identity'>, { purpose, operatorName }: Purpose, fixed: Uint8Array) =>
   identity.authenticator('challenge of the console')([purpose, operatorName, fixed])
 
-const newChallenge = (ctx: ConsoleCtx, of: Purpose): string => {
+const newChallenge = (ctx: ConsoleCtx, purpose: Purpose): string => {
   const fixed = randomBytes(FIXED_BYTES)
   fixed.writeBigUInt64BE(BigInt(ctx.now().getTime() + CEREMONY_SECONDS * 1_000))
-  return Buffer.concat([fixed, macOf(ctx, of, fixed)]).toString('base64url')
+  return Buffer.concat([fixed, macOf(ctx, purpose, fixed)]).toString('base64url')
 }
 
 /** When one of our challenges ends; null if it is not ours, or is over. */
-const endOf = (ctx: ConsoleCtx, of: Purpose, challenge: string): Date | null => {
+const endOf = (ctx: ConsoleCtx, purpose: Purpose, challenge: string): Date | null => {
   const bytes = Buffer.from(challenge, 'base64url')
   const [fixed, mac] = [bytes.subarray(0, FIXED_BYTES), bytes.subarray(FIXED_BYTES)]
-  const expected = macOf(ctx, of, fixed)
+  const expected = macOf(ctx, purpose, fixed)
   if (mac.length !== expected.length || !timingSafeEqual(mac, expected)) return null
   const end = new Date(Number(fixed.readBigUInt64BE()))
   return end > ctx.now() ? end : null
@@ -87,9 +89,9 @@ const endOf = (ctx: ConsoleCtx, of: Purpose, challenge: string): Date | null => 
 const useChallenge = (
   ctx: ConsoleCtx,
   tx: Parameters<typeof insertToken>[0],
-  of: { readonly challenge: string; readonly operatorName: string; readonly expiresAt: Date },
+  input: { readonly challenge: string; readonly operatorName: string; readonly expiresAt: Date },
 ): Promise<boolean> => {
-  const { challenge, ...rest } = of
+  const { challenge, ...rest } = input
   const row = { ...rest, kind: 'challenge', hash: hashOf(challenge) } as const
   return insertToken(tx, { ...row, mac: operatorTokenMac(ctx.identity).of(row) })
 }
@@ -97,7 +99,7 @@ const useChallenge = (
 const rpIdOf = ({ origin }: ConsoleCtx): string => new URL(origin).hostname
 
 /** Any operator's passkey may answer. */
-export const loginOptions = (ctx: ConsoleCtx): RequestOptions =>
+const loginOptions = (ctx: ConsoleCtx): RequestOptions =>
   requestOptions({
     rpId: rpIdOf(ctx),
     challenge: newChallenge(ctx, { purpose: 'login', operatorName: '' }),
@@ -148,7 +150,6 @@ export const logInByPasskey = async (
 export const FRESH_REQUIRED =
   'A passkey is added within ten minutes of a login: log out, log in again, and add it then.'
 
-/** The options for a further passkey of the operator. */
 export const registrationOptions = async (ctx: ConsoleCtx, { operator }: Session): Promise<CreationOptions> => {
   const { name } = operator
   return creationOptions({
@@ -159,11 +160,7 @@ export const registrationOptions = async (ctx: ConsoleCtx, { operator }: Session
   })
 }
 
-/**
- * Adds a passkey to the operator.
- * @param text RegistrationResponseJSON.
- * @throws fresh_login_required, invalid_input, passkey_exists
- */
+/** @param text RegistrationResponseJSON. @throws fresh_login_required, invalid_input, passkey_exists */
 export const addOperatorPasskey = async (ctx: ConsoleCtx, session: Session, text: string): Promise<void> => {
   const { operator } = session
   const { name: operatorName } = operator
@@ -192,3 +189,34 @@ export const addOperatorPasskey = async (ctx: ConsoleCtx, session: Session, text
     })
   })
 }
+
+export const loginPage = (ctx: ConsoleCtx): string => {
+  const { publicKey } = loginOptions(ctx)
+  return bare({
+    title: 'Log in to the console',
+    hasScript: true,
+    body: html`<form method="post" action="/login" data-passkey="get" data-options="${JSON.stringify(publicKey)}">
+<input type="hidden" name="answer">
+<button class="main" type="button" hidden>Use a passkey</button>
+<p id="problem" data-problem role="alert"></p>
+</form>
+<noscript><p>A passkey needs JavaScript. A link works without it.</p></noscript>
+<p class="hint">For the first login, or without your passkey, open a link from the command line:
+<code>bun run cli console link --name ${ctx.config.devnet ? 'dev --role operator' : 'ann --role viewer'}</code></p>`,
+  })
+}
+
+/** The page of a link. Opening it uses nothing up, as mail scanners and previews open links too. */
+export const linkPage = (secret: string): string =>
+  bare({
+    title: 'Log in to the console?',
+    body: html`<p>This link logs you in once.</p>
+<form method="post" action="/link"><input type="hidden" name="secret" value="${secret}"><button class="main">Log in</button></form>`,
+  })
+
+/** @param sentence the error's message. */
+export const problemPage = (sentence: string): string =>
+  bare({
+    title: 'This did not work',
+    body: html`<p role="status">${sentence}</p><p><a href="/">Go to the console</a></p>`,
+  })

@@ -1,29 +1,27 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { HasDb } from '../../../db/client.ts'
-import {
-  deleteOperator,
-  insertToken,
-  type ListedOperator,
-  listOperators,
-  saveOperator,
-} from '../../../db/queries/operators.ts'
+import { deleteOperator, insertToken, saveOperator } from '../../../db/queries/operators.ts'
 import { readPresent } from '../../../db/queries/server.ts'
 import type { OperatorRole } from '../../../db/words.ts'
 import { operatorMac, operatorTokenMac } from '../../identity/auth/row-macs.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
-import { hashOf } from './token.ts'
+
+/** 32 random bytes in base64url. */
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+export const isSecret = (text: string): boolean => SECRET.test(text)
+
+/** What the table has of a secret. */
+export const hashOf = (secret: string): Uint8Array => createHash('sha256').update(secret).digest()
 
 export const LINK_MINUTES = 10
 
 /** Short and plain: it is part of the actor's name in the audit. */
 const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,30}[a-z0-9])?$/
 
-/**
- * Makes an operator, or gives an existing one this role, and makes a link that logs them in once within ten minutes.
- * @returns the link's secret, which is stored nowhere.
- */
+/** Makes an operator, or gives an existing one this role. @returns the secret of a link that logs them in once. */
 export const inviteOperator = async (
   ctx: HasDb & HasIdentity & HasAudit,
   { name, role, actor }: { readonly name: string; readonly role: OperatorRole; readonly actor: string },
@@ -43,7 +41,6 @@ export const inviteOperator = async (
   return secret
 }
 
-/** Removes an operator, with their passkeys, sessions and links. */
 export const removeOperator = (
   ctx: HasDb & HasAudit,
   { name, actor }: { readonly name: string; readonly actor: string },
@@ -52,6 +49,3 @@ export const removeOperator = (
     if (!(await deleteOperator(tx, name))) throw new AppError('not_found', 'There is no operator with this name.')
     await ctx.audit.record(tx, { projectId: null, actor, action: 'operator_removed', subject: name, details: {} })
   })
-
-/** By name. */
-export const allOperators = ({ db }: HasDb): Promise<readonly ListedOperator[]> => listOperators(db)

@@ -1,22 +1,23 @@
-// Plots as SVG that the server makes: they need no script, and the style sheet colours them. The shapes are stretched to the
-// width of the page; all texts are HTML, so that they stay readable on a phone. A table has the same numbers.
+// Plots as SVG that the server makes: they need no script, and the style sheet colours them. The shapes are stretched
+// to the width of the page; all texts are HTML, so that they stay readable on a phone. A table has the same numbers.
 
+import type { Network } from '../../../db/words.ts'
 import { type Html, html } from '../../platform/pages/page.ts'
-import { table } from './table.ts'
+import type { ConsoleCtx } from './context.ts'
+import type { Asked } from './frame.ts'
+import { choiceLink, linkTo, table } from './table.ts'
 
 const WIDTH = 1_000
 const HEIGHT = 200
 
 type Series = {
   readonly name: string
-  /** Its colour. */
   readonly tone: 'first' | 'second' | 'bad'
   readonly form: 'bars' | 'line'
   /** One for each interval; null: nothing to show. */
   readonly values: readonly (number | null)[]
 }
 
-/** The next of 1, 2, 5, 10, 20, … */
 const roundedUp = (value: number): number => {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 1e-3)))
   return ([1, 2, 5, 10].find((each) => each * power >= value) ?? 10) * power
@@ -56,7 +57,6 @@ export const plot = (input: {
   readonly format: (value: number) => string
   /** What the table has besides. */
   readonly also?: readonly Pick<Series, 'name' | 'values'>[]
-  /** What to say if there is nothing to show. */
   readonly none: string
 }): Html => {
   const { title, labels, series, format, also = [], none } = input
@@ -76,18 +76,60 @@ export const plot = (input: {
 <details><summary>The numbers</summary>${table({
     caption: title,
     columns: [
-      { head: 'From', cell: ({ label }) => label },
-      ...columns.map(({ name, format: shown }, index) => ({
-        head: name,
-        cell: ({ values }: (typeof rows)[number]) => {
+      ['From', ({ label }) => label],
+      ...columns.map(({ name, format: shown }, index) => {
+        const cell = ({ values }: (typeof rows)[number]) => {
           const value = values[index] ?? null
           return value === null ? '–' : shown(value)
-        },
-        is: 'number' as const,
-      })),
+        }
+        return [name, cell, 'number'] as const
+      }),
     ],
     rows: rows.filter(({ values }) => values.some((value) => value !== null)).toReversed(),
     none,
   })}</details>
 </figure>`
 }
+
+/** By its word in the query: how many intervals, and how long each is. */
+export const RANGES = {
+  '1h': { intervals: 60, seconds: 60 },
+  '6h': { intervals: 36, seconds: 600 },
+  '24h': { intervals: 48, seconds: 1_800 },
+} as const
+const RANGE_NAMES = ['1h', '6h', '24h'] as const satisfies readonly (keyof typeof RANGES)[]
+export type Range = (typeof RANGE_NAMES)[number]
+
+/** `network` is null for all of them. */
+type Choice = { readonly range: Range; readonly network: Network | null }
+
+export const choiceIn = ({ config }: Pick<ConsoleCtx, 'config'>, { query }: Asked): Choice => ({
+  range: RANGE_NAMES.find((each) => each === query.get('range')) ?? '6h',
+  network: config.networks.find((each) => each.network === query.get('network'))?.network ?? null,
+})
+
+export const choices = (path: string, { range, network }: Choice, networks: readonly Network[]): Html => {
+  const link = (text: string, query: Readonly<Record<string, string | null>>, isHere: boolean) =>
+    choiceLink(linkTo(path, { range, network, ...query }), text, isHere)
+  return html`<p class="choices">${RANGE_NAMES.map((each) => link(each, { range: each }, each === range))}
+<span class="gap"></span>${link('all networks', { network: null }, network === null)}${networks.map((each) => link(each, { network: each }, each === network))}</p>`
+}
+
+export const labelsOf = (now: Date, range: Range): readonly string[] => {
+  const { intervals, seconds } = RANGES[range]
+  return Array.from({ length: intervals }, (_, index) => {
+    const at = new Date(now.getTime() - (intervals - index) * seconds * 1_000)
+    return at.toISOString().slice(11, 16)
+  })
+}
+
+/** A value for each interval of a range; null for one that has no row. */
+export const valuesIn =
+  <Row extends { readonly index: number }>(range: Range, rows: readonly Row[]) =>
+  (value: (row: Row) => number | null): readonly (number | null)[] => {
+    const byIndex = new Map(rows.map((row) => [row.index, row]))
+    return Array.from({ length: RANGES[range].intervals }, (_, index) => {
+      const found = byIndex.get(index)
+      return found === undefined ? null : value(found)
+    })
+  }

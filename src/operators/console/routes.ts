@@ -7,30 +7,21 @@ import { answerOf } from '../../platform/http/failure.ts'
 import { addressOf, clientOf, subnetOf } from '../../platform/http/peer.ts'
 import { PAGE_HEADERS } from '../../platform/pages/page.ts'
 import { styleRoutes } from '../../platform/pages/routes.ts'
-import { ACTIONS } from './actions.ts'
+import { ACTIONS, askedPage, donePage, type Prepared } from './actions.ts'
 import { consoleScript } from './client.generated.ts'
 import type { ConsoleCtx } from './context.ts'
 import { framed, type Room, type Shown } from './frame.ts'
-import { addOperatorPasskey, logInByLink, logInByPasskey } from './login.ts'
-import type { Prepared } from './prepared.ts'
-import { askedPage, donePage } from './rooms/action.ts'
-import { approvals } from './rooms/approvals.ts'
+import { addOperatorPasskey, linkPage, logInByLink, logInByPasskey, loginPage, problemPage } from './login.ts'
 import { audit, auditCheck } from './rooms/audit.ts'
-import { doctor } from './rooms/doctor.ts'
 import { freezes } from './rooms/freezes.ts'
 import { jobs } from './rooms/jobs.ts'
-import { linkPage, loginPage, problemPage } from './rooms/login.ts'
-import { networks } from './rooms/networks.ts'
-import { nodes } from './rooms/nodes.ts'
+import { doctor, networks, nodes } from './rooms/networks.ts'
 import { account, operators } from './rooms/operators.ts'
 import { overview } from './rooms/overview.ts'
-import { policies } from './rooms/policies.ts'
-import { transaction } from './rooms/transaction.ts'
-import { transactions } from './rooms/transactions.ts'
-import { users } from './rooms/users.ts'
-import { wallets } from './rooms/wallets.ts'
-import { webhook } from './rooms/webhook.ts'
-import { webhooks } from './rooms/webhooks.ts'
+import { approvals, policies } from './rooms/policies.ts'
+import { transaction, transactions } from './rooms/transactions.ts'
+import { users, wallets } from './rooms/users-and-wallets.ts'
+import { webhook, webhooks } from './rooms/webhooks.ts'
 import {
   actorOf,
   endSession,
@@ -111,6 +102,13 @@ const roomRoutes = (ctx: ServedCtx) => {
       ),
     )
   }
+  type Keyed = { readonly request: Request; readonly params: { readonly key: string } }
+  const roomOfKey =
+    (room: typeof transaction) =>
+    ({ request, params: { key } }: Keyed) =>
+      inSession(ctx, async (session) =>
+        shows(session, request, await room(ctx, { session, query: queryOf(request) }, key)),
+      )({ request })
   return routes
     .get(
       '/transactions/find',
@@ -118,16 +116,8 @@ const roomRoutes = (ctx: ServedCtx) => {
         redirect(`/transactions/${encodeURIComponent(queryOf(request).get('q')?.trim() ?? '')}`),
       ),
     )
-    .get('/transactions/:key', ({ request, params: { key } }) =>
-      inSession(ctx, async (session) =>
-        shows(session, request, await transaction(ctx, { session, query: queryOf(request) }, key)),
-      )({ request }),
-    )
-    .get('/webhooks/:key', ({ request, params: { key } }) =>
-      inSession(ctx, async (session) =>
-        shows(session, request, await webhook(ctx, { session, query: queryOf(request) }, key)),
-      )({ request }),
-    )
+    .get('/transactions/:key', roomOfKey(transaction))
+    .get('/webhooks/:key', roomOfKey(webhook))
 }
 
 /** @throws not_found, and what the fields of the action throw. */

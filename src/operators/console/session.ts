@@ -1,5 +1,5 @@
-// Sessions of operators. The cookie has a random secret, and the table its hash. A session ends after twelve hours, by a logout,
-// or with its operator. Who the operator is and what they may do is read with each request.
+// Sessions of operators. The cookie has a random secret, and the table its hash. A session ends after twelve hours, by
+// a logout, or with its operator. Who the operator is and what they may do is read with each request.
 //
 // A form that changes something must come from our own page, and must have a token that is derived from its session.
 
@@ -19,7 +19,7 @@ import { isOver, operatorMac, operatorTokenMac, reportForged } from '../../ident
 import { AppError } from '../../platform/errors.ts'
 import type { OperatingCtx } from '../ctx.ts'
 import type { ConsoleCtx } from './context.ts'
-import { hashOf, isSecret } from './token.ts'
+import { hashOf, isSecret } from './operators.ts'
 
 const HOURS = 12
 /** A way in is added only this soon after a login, so that a stolen cookie does not become lasting access. */
@@ -37,10 +37,7 @@ export type Session = {
   readonly csrf: string
 }
 
-/**
- * A token of an operator, if both rows are as a process with the identity key wrote them. A session that admitted somebody and is
- * not there any more has ended, also by another process: if it is put back, it is refused.
- */
+/** Reads a token whose rows have valid MACs. If the row of an ended session is put back, it is refused. */
 export const readToken = async (
   ctx: Pick<OperatingCtx, 'identity' | 'now' | 'securityEvents'>,
   db: Db | Tx,
@@ -77,13 +74,11 @@ export const isOurOperator = (
   return false
 }
 
-/** The secret in the cookie of a request, or ''. */
 export const secretIn = (request: Request): string => {
   const pairs = (request.headers.get('cookie') ?? '').split(';').map((pair) => pair.trim())
   return pairs.find((pair) => pair.startsWith(`${COOKIE}=`))?.slice(COOKIE.length + 1) ?? ''
 }
 
-/** The session of a request, or null. */
 export const sessionOf = async (
   ctx: Pick<OperatingCtx, 'db' | 'identity' | 'now' | 'securityEvents'>,
   request: Request,
@@ -106,7 +101,6 @@ export const isFresh = async (
   return nowMs - begunMs <= FRESH_MINUTES * 60_000
 }
 
-/** Begins a session. @returns its cookie. */
 export const beginSession = async (
   ctx: Pick<OperatingCtx, 'identity' | 'audit'>,
   tx: Tx,
@@ -132,10 +126,9 @@ export const endSession = async ({ db }: Pick<OperatingCtx, 'db'>, { hash }: Ses
   return `${COOKIE}=; Max-Age=0; ${ATTRIBUTES}`
 }
 
-/** The operator, as the audit names them. */
 export const actorOf = ({ name }: Pick<OperatorFacts, 'name'>): string => `operator:${name}`
 
-/** Whether a page of the console sent the form. Browsers set these headers; a page of another site cannot forge them. */
+/** Browsers set these headers; a page of another site cannot forge them. */
 const isFromOurPage = ({ origin }: Pick<ConsoleCtx, 'origin'>, headers: Headers): boolean => {
   const site = headers.get('sec-fetch-site')
   // Our referrer policy is no-referrer, so browsers send the origin "null" even to us.

@@ -6,11 +6,9 @@ export type Finding = {
   readonly check: string
   readonly state: (typeof FINDING_STATES)[number]
   readonly found: string
-  /** What to do; null if there is nothing to do. */
   readonly advice: string | null
 }
 
-/** Makes the findings of one check. */
 export const findingsOf = (check: string) => ({
   ok: (found: string): Finding => ({ check, state: 'ok', found, advice: null }),
   warning: (found: string, advice: string): Finding => ({ check, state: 'warning', found, advice }),

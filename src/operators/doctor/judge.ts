@@ -18,7 +18,6 @@ export type Judged = {
   readonly role: 'strongroom_vault' | 'strongroom_api' | 'strongroom_worker' | 'strongroom_console'
 }
 
-/** Judges how the server is set up. */
 export const serverFindings = (server: Server, { config, role }: Judged): readonly Finding[] => {
   const major = Math.floor(server.version / 10_000)
   const version = findingsOf('database version')
@@ -76,7 +75,6 @@ export const serverFindings = (server: Server, { config, role }: Judged): readon
   ]
 }
 
-/** Judges how many connections are left. */
 export const connectionFindings = ({ usable, free }: Connections): readonly Finding[] => {
   const { ok, warning } = findingsOf('database connections')
   const found = `${free} of ${usable} are free`
@@ -89,7 +87,6 @@ export const connectionFindings = ({ usable, free }: Connections): readonly Find
   ]
 }
 
-/** Judges how far two clocks are apart. */
 export const clockFindings = (apartMs: number): readonly Finding[] => {
   const { ok, warning, failed } = findingsOf('clock')
   if (apartMs <= CLOCK_WARNING_MS) return [ok('the clocks of this machine and of the database agree')]
@@ -98,7 +95,6 @@ export const clockFindings = (apartMs: number): readonly Finding[] => {
   return [apartMs > CLOCKS_APART_MAX_MS ? failed(found, advice) : warning(found, advice)]
 }
 
-/** Judges the space of a journal's disk. */
 export const journalFinding = ({ path, freeBytes }: { readonly path: string; readonly freeBytes: number }): Finding => {
   const { ok, warning } = findingsOf('journal')
   const found = `${(freeBytes / 2 ** 30).toFixed(1)} GiB are free beside ${path}`

@@ -3,8 +3,8 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Db } from '../../../db/client.ts'
-import type { Config } from '../../platform/config.ts'
+import type { HasDb } from '../../../db/client.ts'
+import type { Config, HasConfig } from '../../platform/config.ts'
 import { bindingsOf, checkDeployment, requireEnvironment } from '../../platform/deployment.ts'
 import { sentenceOf } from '../../platform/environment/failure.ts'
 import { openSealer, type Sealer } from '../../platform/sealing/sealer.ts'
@@ -32,13 +32,7 @@ const openKey = async (
 }
 
 /** Compares the keys with those of the database, and changes nothing there. */
-export const checkKeys = async ({
-  config,
-  db,
-}: {
-  readonly config: Config
-  readonly db: Db
-}): Promise<readonly Finding[]> => {
+export const checkKeys = async ({ config, db }: HasConfig & HasDb): Promise<readonly Finding[]> => {
   const [service, identity] = [await openKey(config, 'SERVICE_KEY'), await openKey(config, 'IDENTITY_KEY')]
   const findings = [...service.findings, ...identity.findings]
   const { ok, failed, unchecked } = findingsOf('keys')
@@ -98,13 +92,11 @@ const checkVault = async (config: Config, socket: string): Promise<Finding> => {
   }
 }
 
-/** Connects to each vault by itself. */
 export const checkVaults = async (config: Config): Promise<readonly Finding[]> => {
   if (config.vaultSockets.length === 0) return [findingsOf('vault').unchecked('VAULT_SOCKET is not set here')]
   return Promise.all(config.vaultSockets.map((socket) => checkVault(config, socket)))
 }
 
-/** Certificates that end soon. */
 export const checkCertificates = async ({ vaultTls, vaultListen }: Config): Promise<readonly Finding[]> => {
   const { ok, warning, failed } = findingsOf('vault certificate')
   const files = vaultTls ?? vaultListen?.files ?? null

@@ -5,7 +5,6 @@ import type { Network } from '../../../db/words.ts'
 import { AppError, noSuchProject, notFound, unreachable } from '../../platform/errors.ts'
 import type { Vault } from '../../vault/contract/vault.ts'
 
-/** What to freeze or release. */
 export type Target =
   | { readonly scope: 'project'; readonly projectId: string }
   | { readonly scope: 'owner'; readonly projectId: string; readonly ownerId: string }
@@ -42,11 +41,7 @@ type Input = { readonly target: Target; readonly reason: string; readonly actor:
 
 const REASON_LENGTH_MAX = 1000
 
-/**
- * Freezes a project, an owner, a wallet or a network: from the next request on, no vault opens its keys
- * (src/vault/rooms/wallets/freezes.ts). Transactions that are already signed and recorded are still sent.
- * @returns false if it was already frozen; the earlier reason stays.
- */
+/** From the next request on no vault opens its keys; recorded transactions are sent. @returns false if it was frozen. */
 export const freeze = async (ctx: FreezingCtx, { target, ...input }: Input): Promise<boolean> => {
   const reason = input.reason.trim()
   if (reason.length === 0 || reason.length > REASON_LENGTH_MAX) {

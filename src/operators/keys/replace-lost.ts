@@ -1,10 +1,10 @@
-// Putting another identity key in place of one that was lost. Nothing can tell which MACs were valid, so only what something else
-// confirms gets a new one:
+// Putting another identity key in place of one that was lost. Nothing can tell which MACs were valid, so only what
+// something else confirms gets a new one:
 //
 //   wallets     if the vault confirms each fact: its own rows of the audit have them, under the deployment's key;
-//   projects,   if the operator has looked at them (their settings are printed) or accepts them as they are: without them
+//   projects,   if the operator has looked at them (their settings are printed) or accepts them: without them
 //   users       nobody could log in, and no user would have their wallets;
-//   the others  admit somebody by themselves, so they end: API keys, issuers, passkeys, sessions, logins that have begun, token
+//   the others  admit somebody by themselves, so they end: API keys, issuers, passkeys, sessions, begun logins, token
 //               keys, operators of the console.
 //
 // It may be killed and run again.
@@ -17,6 +17,7 @@ import {
   listSomeIssuers,
   listSomePasskeys,
 } from '../../../db/queries/key-rotation.ts'
+import { listOperators } from '../../../db/queries/operators.ts'
 import { deletePasskey } from '../../../db/queries/passkeys.ts'
 import { forgetRetiredKeys, lockBoundKeyId } from '../../../db/queries/retired-keys.ts'
 import { dropAllTokenKeys, lockTokenKeys } from '../../../db/queries/token-keys.ts'
@@ -26,7 +27,7 @@ import type { HasAudit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'
 import { AUDIT_PURPOSE, type HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { ForgedRow, OperatorVault } from '../../vault/contract/vault.ts'
-import { allOperators, removeOperator } from '../console/operators.ts'
+import { removeOperator } from '../console/operators.ts'
 import { changeBoundKey } from './rotate.ts'
 import { acceptRows } from './rows.ts'
 
@@ -46,7 +47,7 @@ type Replaced = {
   readonly already: boolean
 }
 
-/** The wallets that the vault does not confirm, with the reason. @throws invalid_input if the vault's own rows are not intact. */
+/** Why the vault does not confirm a wallet, by id. @throws invalid_input if the vault's own rows are changed. */
 const walletTroublesOf = async ({ vault }: LostCtx): Promise<ReadonlyMap<string, string>> => {
   const { broken } = await vault.verifyAudit({ chain: null, heads: [] })
   if (broken.length > 0) {
@@ -111,7 +112,7 @@ export const replaceLostIdentityKey = async (
     read += rows
     onProgress(read)
   }
-  for (const { name } of await allOperators(ctx)) await removeOperator(ctx, { name, actor })
+  for (const { name } of await listOperators(ctx.db)) await removeOperator(ctx, { name, actor })
   const { remade, forged } = await acceptRows({ db: ctx.db, to, walletTroubles, onRows })
   const isDone = await changeBoundKey(ctx, {
     secret: 'IDENTITY_KEY',

@@ -1,12 +1,13 @@
-// Changing the identity key or the service key. Before, every process is restarted with both keys, and then with the next one as
-// its own: so each process accepts what either key made, and none makes anything with the present one any more.
+// Changing the identity key or the service key. Before, every process is restarted with both keys, and then with the
+// next one as its own: so each process accepts what either key made, and none makes anything with the present one any
+// more.
 //
 //   1. batches of rows get MACs under the next key, each row after its present MAC was verified;
 //   2. one transaction seals anew what is sealed, keeps a few derived keys with which earlier things are verified
 //      (retired.ts), and writes the audit row. From then on the database belongs to the next key.
 //
-// So a kill in between leaves rows of both keys, which all processes accept, and the command can be run again. After step 2 a
-// process accepts the earlier key no more, within seconds (retired.ts: startWatchingKeys).
+// So a kill in between leaves rows of both keys, which all processes accept, and the command can be run again. After
+// step 2 a process accepts the earlier key no more, within seconds (retired.ts: startWatchingKeys).
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { lockSealedIssuers, resealIssuer } from '../../../db/queries/issuers.ts'
@@ -106,7 +107,6 @@ export const changeBoundKey = (
   })
 }
 
-/** Seals anew what is kept of the keys before. */
 const resealRetired = async (tx: Tx, { from, to }: Keys, secret: Secret): Promise<void> => {
   for (const { keyId, purpose, sealed } of await listSealedRetiredKeys(tx, { secret })) {
     if (sealed === null) continue
@@ -145,10 +145,7 @@ const remakeAll = async ({ db }: RotateCtx, keys: Keys, onProgress: (rows: numbe
   )
 }
 
-/**
- * Makes the next identity key the present one.
- * @param input.isLeaked somebody else has the present key: all sessions, access tokens and logins that have begun end.
- */
+/** Makes the next identity key the present one. A leaked key ends all sessions, access tokens and begun logins. */
 export const rotateIdentityKey = async (
   ctx: RotateCtx,
   input: { readonly actor: string; readonly isLeaked: boolean },

@@ -1,5 +1,5 @@
-// The rows with a MAC under the identity key that get another one when it is changed. Facts of contracts are not among them: the
-// service reads those without a valid MAC again. Nonces and mailed codes expire within minutes.
+// The rows with a MAC under the identity key that get another one when it is changed. Facts of contracts are not among
+// them: the service reads those without a valid MAC again. Nonces and mailed codes expire within minutes.
 
 import type { HasDb } from '../../../db/client.ts'
 import { allAbiItems } from '../../../db/queries/abis.ts'
@@ -23,9 +23,7 @@ const ROWS_A_PAGE = 1_000
 
 export type Remade = {
   readonly rows: number
-  /** Rows that got another MAC. */
   readonly remade: number
-  /** Rows that did not get one. */
   readonly forged: readonly ForgedRow[]
 }
 
@@ -94,8 +92,8 @@ const remakeDeploymentTable = async <Facts>(
   return { rows: rows.length, remade, forged }
 }
 
-/** Operators of the console, who are few. */
-const remakeOperators = async (work: Work & { readonly from: SealingKey }): Promise<readonly Remade[]> => {
+/** Operators of the console, ABIs and lists of tokens, which are of no project. */
+const remakeDeploymentTables = async (work: Work & { readonly from: SealingKey }): Promise<readonly Remade[]> => {
   const { operators, passkeys } = await allOperatorRows(work.db)
   return [
     await remakeDeploymentTable(work, {
@@ -110,24 +108,20 @@ const remakeOperators = async (work: Work & { readonly from: SealingKey }): Prom
       rows: passkeys,
       nameOf: ({ operatorName }) => operatorName,
     }),
+    await remakeDeploymentTable(work, {
+      table: 'abi_items',
+      macOf: abiItemMac,
+      rows: await allAbiItems(work.db),
+      nameOf: ({ abiName, signature }) => `${abiName}: ${signature}`,
+    }),
+    await remakeDeploymentTable(work, {
+      table: 'listed_tokens',
+      macOf: listedTokenMac,
+      rows: await allListedTokens(work.db),
+      nameOf: ({ network, address }) => `${network} ${address}`,
+    }),
   ]
 }
-
-const remakeAbis = async (work: Work & { readonly from: SealingKey }): Promise<Remade> =>
-  remakeDeploymentTable(work, {
-    table: 'abi_items',
-    macOf: abiItemMac,
-    rows: await allAbiItems(work.db),
-    nameOf: ({ abiName, signature }) => `${abiName}: ${signature}`,
-  })
-
-const remakeTokens = async (work: Work & { readonly from: SealingKey }): Promise<Remade> =>
-  remakeDeploymentTable(work, {
-    table: 'listed_tokens',
-    macOf: listedTokenMac,
-    rows: await allListedTokens(work.db),
-    nameOf: ({ network, address }) => `${network} ${address}`,
-  })
 
 /** Gives each row that the present key verifies a MAC under the next one. It may be killed and run again. */
 export const remakeRows = async (work: Work & { readonly from: SealingKey }): Promise<Remade> => {
@@ -135,12 +129,12 @@ export const remakeRows = async (work: Work & { readonly from: SealingKey }): Pr
     const before = table.macOf(work.from)
     return remakeTable(work, table, (row) => (before.holds(row) ? null : NOT_OURS))
   })
-  return sumOf([...(await remakeOperators(work)), await remakeAbis(work), await remakeTokens(work), ...remade])
+  return sumOf([...(await remakeDeploymentTables(work)), ...remade])
 }
 
 const NOTHING: Remade = { rows: 0, remade: 0, forged: [] }
 
-/** Gives rows a MAC without the key of their present one: projects and users as they are, and wallets that the vault confirms. */
+/** Gives a MAC to projects and users as they are, and to wallets that the vault confirms; the present key is lost. */
 export const acceptRows = async (
   work: Work & { readonly walletTroubles: ReadonlyMap<string, string> },
 ): Promise<Remade> => {

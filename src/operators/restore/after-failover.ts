@@ -1,14 +1,15 @@
-// After a failover that lost only what the API wrote last. A vault then opens no key: its journal and the audit name transactions and
-// wallets that the API's tables lack (src/vault/rooms/journal/journal.ts). Each API looks every second whether a vault waits for that,
-// writes the rows anew from the notes of all vaults, and then lets the vaults open keys again.
+// After a failover that lost only what the API wrote last. A vault then opens no key: its journal and the audit name
+// transactions and wallets that the API's tables lack (src/vault/rooms/journal/journal.ts). Each API looks every second
+// whether a vault waits for that, writes the rows anew from the notes of all vaults, and then lets the vaults open keys
+// again.
 //
-// Several APIs may do it at once, and any may end in the middle: a row that is there stays as it is, and the signer's row is locked
-// while it is decided what has a nonce.
+// Several APIs may do it at once, and any may end in the middle: a row that is there stays as it is, and the signer's
+// row is locked while it is decided what has a nonce.
 //
-// The notes of all journals are needed, because the last one that was signed for a nonce counts. If something is missing of which no
-// note was found, it may be in the journal of a vault that cannot be reached. Then nothing is written and keys stay closed: an
-// earlier transaction, which had failed, would take its nonce. What a vault signed that lacks nothing was not lost: it has just
-// compared the database, and shows no notes.
+// The notes of all journals are needed, because the last one that was signed for a nonce counts. If something is
+// missing of which no note was found, it may be in the journal of a vault that cannot be reached. Then nothing is
+// written and keys stay closed: an earlier transaction, which had failed, would take its nonce. What a vault signed
+// that lacks nothing was not lost: it has just compared the database, and shows no notes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../platform/errors.ts'
@@ -19,14 +20,12 @@ import { perhapsElsewhere } from './journals.ts'
 import { type RestoreCtx, readNotes, restoreNoted } from './restore.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** After attempts to restore that failed. */
 const PAUSE_MAX_MS = 30_000
 
 type FailoverCtx = RestoreCtx & {
   readonly vault: Pick<Vault, 'unrecorded'>
 }
 
-/** Which transaction or wallet a note is about. */
 const idsOf = (note: JournalNote): readonly (string | undefined)[] => {
   if (note.kind === 'wallet') return [note.wallet.id]
   if (note.kind === 'project') return []
@@ -43,10 +42,7 @@ const askEach = async (vaults: readonly Vault[]) => {
   })
 }
 
-/**
- * Writes anew what the vaults' notes have and the database lacks, and lets them open keys again.
- * @returns what is missing and perhaps in a journal that was not read: then nothing was written.
- */
+/** Writes what the vaults' notes have and the database lacks, or returns what perhaps an unread journal has. */
 const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Vault[]): Promise<readonly string[]> => {
   const reached = await askEach(vaults)
   // If records are missing, too, an operator restores all.
@@ -77,7 +73,7 @@ const withEachVault = async <Result>(
   }
 }
 
-/** Looks every second whether a vault waits for rows, and less often after attempts that failed. @returns a function that stops it. */
+/** Looks every second whether a vault waits for rows, and less often after failed attempts. @returns what stops it. */
 export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
   const stopping = new AbortController()
   let reported = ''

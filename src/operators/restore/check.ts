@@ -1,9 +1,9 @@
-// After a restore without a journal: finds on the chain what our wallets have done since the backup, and freezes these wallets
-// until the followers have read the same blocks. It begins at the blocks up to which the restored database has followed each
-// network, so it runs before the workers start.
+// After a restore without a journal: finds on the chain what our wallets have done since the backup, and freezes these
+// wallets until the followers have read the same blocks. It begins at the blocks up to which the restored database has
+// followed each network, so it runs before the workers start.
 //
-// A transaction of a wallet is one that the address of its key has sent, or that was sent to a contract wallet. What deploys a
-// contract wallet is sent to another contract: only its sender tells whose it is.
+// A transaction of a wallet is one that the address of its key has sent, or that was sent to a contract wallet. What
+// deploys a contract wallet is sent to another contract: only its sender tells whose it is.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { HasDb } from '../../../db/client.ts'
@@ -42,7 +42,6 @@ type UnknownTransaction = {
 
 type Checked = {
   readonly unknown: readonly UnknownTransaction[]
-  /** Wallets that this run has frozen. */
   readonly frozen: readonly string[]
   /** The blocks that were read, both ends included. */
   readonly read: readonly { readonly network: Network; readonly from: bigint; readonly to: bigint }[]
@@ -114,7 +113,7 @@ const checkNetwork = async (ctx: CheckCtx, chain: Chain, onProgress: Progress) =
   return { unknown, read: { network, from: cursor.number + 1n, to } }
 }
 
-/** A network that has neither a node nor a follower has wallets only because each owner's key gives an address there. */
+/** Each owner's key gives an address on every network: one with neither node nor follower needs no check. */
 const unreadAmong = async (ctx: CheckCtx, read: Checked['read']): Promise<Checked['unread']> => {
   const unread: Checked['unread'][number][] = []
   for (const network of await networksWithWallets(ctx.db)) {
@@ -126,10 +125,7 @@ const unreadAmong = async (ctx: CheckCtx, read: Checked['read']): Promise<Checke
   return unread
 }
 
-/**
- * Reads the blocks since the backup, and freezes the wallets of transactions that the database does not have. It changes nothing
- * else, and may be run again.
- */
+/** Freezes the wallets of transactions that the chain has since the backup and the database does not. Repeatable. */
 export const checkRestored = async (
   ctx: CheckCtx,
   input: { readonly actor: string; readonly onProgress: Progress },
@@ -167,10 +163,7 @@ const caughtUp = async (ctx: CheckCtx, chain: Chain): Promise<void> => {
   }
 }
 
-/**
- * Unfreezes the wallets that `checkRestored` has frozen, each when its network's followers have read the blocks that are there
- * now. A worker must run. @returns their ids
- */
+/** Unfreezes what `checkRestored` froze once the followers of a worker have read the network's blocks. */
 export const releaseChecked = async (
   ctx: CheckCtx,
   { actor }: { readonly actor: string },

@@ -1,4 +1,5 @@
-// Combines the journals of several vaults: which journals are missing, and in which order notes and transactions are restored. Pure.
+// Combines the journals of several vaults: which journals are missing, and in which order notes and transactions are
+// restored. Pure.
 
 import type { JournalNote } from '../../vault/contract/vault.ts'
 
@@ -13,11 +14,7 @@ export const journalsElsewhere = (states: readonly State[]): readonly string[] =
 
 type Unrecorded = Pick<State, 'others'> & { readonly journal: string | null; readonly ids: readonly string[] }
 
-/**
- * What the database lacks and no note of these vaults is about, if the database knows a journal that none of them has: it may be in
- * that one.
- * @param noted the ids in the notes.
- */
+/** What the database lacks, no note is about, and perhaps a journal has that is known and that no vault here has. */
 export const perhapsElsewhere = (
   vaults: readonly Unrecorded[],
   noted: ReadonlySet<string | undefined>,
@@ -28,8 +25,8 @@ export const perhapsElsewhere = (
 }
 
 /**
- * The notes of several journals, oldest first. Within a journal the order of its records decides: if its clock was set back, the
- * notes before count as no newer than the next one. Between journals only the clocks of their vaults decide.
+ * The notes of several journals, oldest first. Within a journal the order of its records decides, even if its clock was
+ * set back; between journals the clocks of their vaults.
  */
 export const notesByAge = (journals: readonly (readonly JournalNote[])[]): readonly JournalNote[] =>
   journals
@@ -56,11 +53,11 @@ type NonceOfSigner = {
 const IMMORTAL = -1n
 
 /**
- * Selects the signed transactions that may have been recorded, in the order in which to restore them. For one nonce only the last
- * one can have been recorded. But a mortal transaction releases its nonce when it expires, so all mortal ones are restored: first the
- * one that was born last, which gets the nonce; the others come at the end, without a nonce. They do not take an answer that
- * another transaction has, because some of them were rolled back.
- * @param signed oldest first. @param nonceOf null for what has no nonce of its own. Pure.
+ * Selects the signed transactions that may have been recorded, in the order in which to restore them: for one nonce the
+ * last one. A mortal transaction releases its nonce when it expires, so all mortal ones are restored: the one that was
+ * born last gets the nonce, and the others come at the end without a nonce, and without an answer that another
+ * transaction has.
+ * @param signed oldest first. @param nonceOf null for what has no nonce of its own.
  */
 export const recordedInTurn = <Signed>(
   signed: readonly Signed[],

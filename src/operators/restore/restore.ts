@@ -1,7 +1,7 @@
-// After the database was restored from a backup: inserts what the vaults' journals have and the database lacks. First the projects, as
-// everything belongs to one; then the vaults write custody's rows, each from its own journal; then wallets and transactions; then
-// the vaults write their audit rows. It may be killed and run again: what is there stays as it is, and until the end no key is
-// opened.
+// After the database was restored from a backup: inserts what the vaults' journals have and the database lacks. First
+// the projects, as everything belongs to one; then the vaults write custody's rows, each from its own journal; then
+// wallets and transactions; then the vaults write their audit rows. It may be killed and run again: what is there stays
+// as it is, and until the end no key is opened.
 
 import type { HasDb } from '../../../db/client.ts'
 import { findProject, markProjectActivated } from '../../../db/queries/projects.ts'
@@ -50,18 +50,16 @@ export type RestoreCtx = HasConfig &
     readonly vault: Pick<Vault, 'changeFreezes'>
   }
 
-/** `answered`: its request was answered with another transaction, by another process. `failed`: it could not be written. */
+/** `answered`: another process answered its request with another transaction. `failed`: it could not be written. */
 type SkipReason = 'nonce_held' | 'no_wallet' | 'answered' | 'failed'
 
 export type Restored = {
-  /** Rows of custody that the vaults brought back. */
   readonly rows: number
   readonly audit: number
   readonly projects: readonly string[]
   readonly wallets: number
   readonly transactions: number
   readonly spedUp: number
-  /** Signed and not recorded, with the reason. */
   readonly skipped: readonly (Skipped & {
     /** The hash that a node has; null if none. `unknown`: no node could tell. */
     readonly onChain: string | null
@@ -83,7 +81,6 @@ const ofKind = <Kind extends JournalNote['kind']>(notes: readonly JournalNote[],
 
 type Page = Awaited<ReturnType<OperatorVault['journalNotes']>>
 
-/** Reads the notes of all journals, oldest first. */
 export const readNotes = async <AnyVault>(
   vaults: readonly AnyVault[],
   read: (vault: AnyVault, input: { readonly from: number | null }) => Promise<Page>,
@@ -102,7 +99,7 @@ export const readNotes = async <AnyVault>(
   return notesByAge(journals)
 }
 
-/** With the settings of a new project: its API keys and origins are not in the journal. @returns the ids of those that were gone. */
+/** The journal has no API keys and origins: a project that was gone gets the settings of a new one. @returns their ids. */
 const restoreProjects = async (ctx: RestoreCtx, notes: readonly NoteOf<'project'>[]): Promise<readonly string[]> => {
   const restored: string[] = []
   for (const { projectId: id, about, isActive, at } of notes) {
@@ -132,9 +129,8 @@ const signedOf = ({ about: text, attempts }: NoteOf<'transaction'>): Signed => {
 const AT_ONCE_MS = 2_000
 
 /**
- * An owner has one wallet on a network, but the notes may name several. The one that was used is right. If none was used: of
- * simultaneous requests the first got an answer and the others were refused; if a later request was possible, the first got no
- * answer.
+ * The notes may name several wallets of an owner on a network. The used one is right. Of unused ones the first of
+ * simultaneous requests got an answer; if a later request was possible, the first got none.
  */
 const recordedWallets = (notes: readonly NoteOf<'wallet'>[], used: ReadonlySet<string>) => {
   const recorded = new Map<string, NoteOf<'wallet'>>()
@@ -161,10 +157,7 @@ const knownAmong = async ({ db }: Pick<RestoreCtx, 'db'>, ids: readonly string[]
 
 type Unwritten = Readonly<Record<'id' | 'projectId' | 'walletId', string>>
 
-/**
- * What cannot be written for a reason of its own stops nothing else. But the nonce of a transaction that is not recorded would be
- * signed again, so its wallet is frozen. @throws the error if it would meet the next note as well: then all is tried again.
- */
+/** A vault would sign the nonce of an unrecorded transaction again, so its wallet is frozen. */
 const freezeUnwritten = async (
   ctx: RestoreCtx,
   { id, projectId, walletId }: Unwritten,
@@ -283,10 +276,7 @@ type RestoredByNotes = Omit<Restored, 'rows' | 'audit' | 'projects' | 'skipped'>
   readonly skipped: readonly Skipped[]
 }
 
-/**
- * Records the wallets and transactions that the database lacks. What is there stays as it is, so it may run several times at once. It
- * asks no node: while one is away, all keys would stay closed.
- */
+/** What is there stays, so it may run several times at once. It asks no node: keys stay closed until it returns. */
 export const restoreNoted = async (ctx: RestoreCtx, notes: readonly JournalNote[]): Promise<RestoredByNotes> => {
   const transactions = ofKind(notes, 'transaction').map(signedOf)
   const wallets = await restoreWallets(ctx, { transactions, wallets: ofKind(notes, 'wallet') })

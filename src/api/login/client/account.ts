@@ -1,12 +1,12 @@
 // The account view for a logged-in user: passkeys, sessions, approving another device, logout.
 
 import type { Static } from '@sinclair/typebox'
+import type { LoginWay } from '../../../../db/words.ts'
 import type { Passkey } from '../../../identity/users/passkey-schema.ts'
-import type { ChallengeAsker } from '../../../identity/users/schema.ts'
+import type { ChallengeAsker, OwnSession } from '../../../identity/users/schema.ts'
 import { deviceName } from '../../../platform/pages/device.ts'
 import { callAsUser, currentLogin, type Page, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, knowsPasskeys } from './passkeys.ts'
-import { listSessions, offerSessions } from './sessions.ts'
 import {
   dayOf,
   element,
@@ -20,8 +20,48 @@ import {
   toggle,
   typedCode,
 } from './views.ts'
-import { Refused } from './wire.ts'
-import { UserMessage } from './words.ts'
+import { Refused, UserMessage } from './wire.ts'
+
+// The user's sessions: where they are logged in, and buttons to end what they do not recognise.
+
+const WAYS: Readonly<Record<LoginWay, string>> = {
+  email_code: 'by a mailed code',
+  magic_link: 'by a mailed link',
+  wallet: 'by a wallet',
+  passkey: 'by a passkey',
+  session_challenge: 'by another device',
+  issuer: 'by another account of yours',
+  anonymous: 'anonymously',
+}
+
+const sessionText = (session: OwnSession): string => {
+  const since = `since ${dayOf(session.created_at)}, ${WAYS[session.way]}`
+  return session.current
+    ? `This one, ${since}`
+    : `${deviceName(session.device)}, ${since}, last used ${dayOf(session.last_refreshed_at)}`
+}
+
+const sessionItem = (session: OwnSession, task: () => Promise<void>): HTMLLIElement => {
+  const label = `Log out ${deviceName(session.device)}, since ${dayOf(session.created_at)}`
+  return listItem(sessionText(session), session.current ? null : { text: 'Log out', label, task })
+}
+
+const end = (page: Page, body: { readonly session_id?: string }): (() => Promise<void>) =>
+  whileLoggedIn(page, async () => {
+    await callAsUser(page, '/users/sessions/end', { body })
+    await listSessions(page)
+    element('sessions-title', HTMLElement).focus()
+    showStatus(body.session_id === undefined ? 'You are logged out everywhere else.' : 'That device is logged out.')
+  })
+
+const listSessions = async (page: Page): Promise<void> => {
+  const sessions = await callAsUser<readonly OwnSession[]>(page, '/users/sessions', { method: 'GET' })
+  const items = sessions.map((session) => sessionItem(session, end(page, { session_id: session.id })))
+  element('sessions', HTMLUListElement).replaceChildren(...items)
+  toggle('sessions-end', sessions.length > 1)
+}
+
+const offerSessions = (page: Page): void => onPress('sessions-end', end(page, {}))
 
 const itemOf = (passkey: Passkey, remove: () => Promise<void>): HTMLLIElement => {
   const used = passkey.last_used_at === null ? 'not used yet' : `last used ${dayOf(passkey.last_used_at)}`
@@ -45,7 +85,6 @@ const listPasskeys = async (page: Page): Promise<void> => {
   toggle('passkeys-none', passkeys.length === 0)
 }
 
-/** The user's name, as far as the page knows it. */
 const nameOf = (): string => {
   const { email, siwe_wallet_address: wallet } = currentLogin().claims
   return email ?? wallet ?? ''
@@ -60,11 +99,9 @@ export const showAccount = async (page: Page): Promise<void> => {
   await whileLoggedIn(page, async () => void (await Promise.all([listPasskeys(page), listSessions(page)])))()
 }
 
-/** An unknown code, and a malformed one. */
 const NO_CODE = ['not_found', 'invalid_input']
 const NO_SUCH_CODE = 'There is no such code. Type it as the other device shows it.'
 
-/** Shows who asks, and lets them in if the user agrees. */
 const letIn = (page: Page): void => {
   let code = ''
   onSubmit('challenge-form', 'challenge-field', async (written) => {
@@ -96,13 +133,11 @@ const letIn = (page: Page): void => {
   })
 }
 
-/** Asks the user about a code as if they had typed it. */
 export const askAbout = (code: string): void => {
   input('challenge-field').value = code
   element('challenge-form', HTMLFormElement).requestSubmit()
 }
 
-/** Sets up the account view. @param onLogout is called after logout. */
 export const offerAccount = (page: Page, onLogout: () => void): void => {
   letIn(page)
   offerSessions(page)

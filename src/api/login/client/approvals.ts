@@ -1,5 +1,5 @@
-// The requests that wait for the user's approval, or that the user has approved: these they can still reject, until they are used.
-// The user reads them in the service's words, and decides with a passkey.
+// The requests that wait for the user's approval, or that the user has approved: these they can still reject, until
+// they are used. The user reads them in the service's words, and decides with a passkey.
 
 import type { Approval, DecisionOptions } from '../../../signing/approvals/schema.ts'
 import { callAsUser, currentLogin, type Page, whileLoggedIn } from './page.ts'
@@ -43,5 +43,4 @@ const list = async (page: Page): Promise<void> => {
 
 export const showApprovals = (page: Page): Promise<void> => whileLoggedIn(page, () => list(page))()
 
-/** Sets up the view of approvals. */
 export const offerApprovals = (page: Page): void => onPress('approvals-again', () => showApprovals(page))

@@ -1,12 +1,13 @@
 // The user reads what an app asks for, and allows it or not. What is sent is the policy that the service has described.
 
-import type { DescribedProposal, Policy } from '../../../signing/policies/schema.ts'
+import type { DescribedPolicy, DescribedProposal, Policy } from '../../../signing/policies/schema.ts'
 import { type Credential, isMistyped, onCredential } from './credential.ts'
 import { callAsUser, leaveSession, type Page, whileLoggedIn } from './page.ts'
-import { element, onPress, setText, show, toggle } from './views.ts'
-import { Refused } from './wire.ts'
-import { messageFor } from './words.ts'
-import { showWords } from './words-view.ts'
+import { button, element, onPress, setText, show, showStatus, toggle } from './views.ts'
+import { messageFor, Refused } from './wire.ts'
+import { showWords, wordsItem } from './words-view.ts'
+
+// Lists the policies that the user has granted, and revokes one.
 
 /** Ends the session, and goes back to the app or shows that the user is finished here. */
 export const goBackWith = async (page: Page, answer: Readonly<Record<string, string>>, title = ''): Promise<void> => {
@@ -42,7 +43,7 @@ const showRefusal = (page: Page, error: unknown): void => {
 }
 
 /** Runs a task that shows what the app asks for, or shows why it failed. */
-export const showAsked = (page: Page, task: () => Promise<void>): Promise<void> =>
+const showAsked = (page: Page, task: () => Promise<void>): Promise<void> =>
   whileLoggedIn(page, async () => {
     try {
       await task()
@@ -53,7 +54,7 @@ export const showAsked = (page: Page, task: () => Promise<void>): Promise<void> 
   })()
 
 let described: DescribedProposal | null = null
-/** Belongs to the policy that is shown. So a second click, or a repeat after a lost answer, does not create a second one. */
+/** Belongs to the shown policy: a second click, or a repeat after a lost answer, creates no second one. */
 let idempotencyKey = ''
 
 const newKey = (): string =>
@@ -67,7 +68,6 @@ export const showProposal = (page: Page): Promise<void> =>
     show('consent')
   })
 
-/** The app waits for an answer about a policy. */
 const isAskedFor = ({ asks }: Page): boolean => asks === 'consent' || asks === 'revoke'
 
 const refuse = (page: Page): Promise<void> => {
@@ -88,7 +88,6 @@ const allow = async (page: Page, credential: Credential): Promise<void> => {
   }
 }
 
-/** Sets up the views for consent. */
 export const offerConsent = (page: Page): void => {
   if (page.asks === 'login') return
   onCredential(page, 'consent-form', 'consent-pin', (credential) =>
@@ -100,4 +99,71 @@ export const offerConsent = (page: Page): void => {
     await leaveSession(page)
     show('ways')
   })
+}
+
+const PAGE_SIZE = 20
+
+const listDescribed = (page: Page, query: Readonly<Record<string, string>>): Promise<readonly DescribedPolicy[]> =>
+  callAsUser(page, `/policies/described?${new URLSearchParams(query)}`, { method: 'GET' })
+
+let chosen = ''
+
+const showOne = ({ policy, words }: DescribedPolicy): void => {
+  chosen = policy.uuid
+  showWords(element('revoke-words', HTMLElement), words)
+  show('revoke')
+}
+
+const itemOf = (one: DescribedPolicy): HTMLLIElement => {
+  const { name, wallet } = one.words
+  const what = name.text === '' ? wallet.map(({ text }) => text).join('') : name.text
+  const task = () => showOne(one)
+  return wordsItem(one.words, button({ text: 'Take back', label: `Take back: ${what}`, task }))
+}
+
+let nextPage = 1
+
+const listMore = async (page: Page): Promise<void> => {
+  const policies = await listDescribed(page, { page: String(nextPage), page_size: String(PAGE_SIZE) })
+  nextPage += 1
+  const list = element('granted-list', HTMLUListElement)
+  list.append(...policies.map(itemOf))
+  toggle('granted-more', policies.length === PAGE_SIZE)
+  toggle('granted-none', list.childElementCount === 0)
+}
+
+export const showGrants = (page: Page): Promise<void> =>
+  whileLoggedIn(page, async () => {
+    nextPage = 1
+    element('granted-list', HTMLUListElement).replaceChildren()
+    await listMore(page)
+    toggle('granted-back', page.asks === 'login' || page.returnTo !== null)
+    show('granted')
+  })()
+
+export const showRevocation = (page: Page): Promise<void> =>
+  showAsked(page, async () => {
+    const [one] = await listDescribed(page, { uuid: page.policyId ?? '' })
+    if (one !== undefined) showOne(one)
+  })
+
+export const offerGrants = (page: Page, { leave }: { readonly leave: () => Promise<void> }): void => {
+  onPress('granted-show', () => showGrants(page))
+  onPress(
+    'granted-more',
+    whileLoggedIn(page, () => listMore(page)),
+  )
+  onPress('granted-back', leave)
+  onPress('refused-again', () => (page.asks === 'revoke' ? showRevocation(page) : showProposal(page)))
+  onCredential(page, 'revoke-form', 'revoke-pin', (credential) =>
+    whileLoggedIn(page, async () => {
+      await callAsUser(page, '/policies/revoke', { body: { uuid: chosen, ...credential } })
+      if (page.asks === 'revoke') return goBackWith(page, { policy_id: chosen }, 'It is taken back')
+      await showGrants(page)
+      showStatus('It is taken back.')
+    })(),
+  )
+  onPress('revoke-no', () =>
+    page.asks === 'revoke' ? goBackWith(page, { error: 'access_denied' }, 'Nothing was changed') : showGrants(page),
+  )
 }

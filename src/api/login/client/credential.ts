@@ -3,8 +3,7 @@
 import type { Page } from './page.ts'
 import { knowsPasskeys, passkeySecret } from './passkeys.ts'
 import { element, input, onPress, onSubmit, setText, toggle, typedCode } from './views.ts'
-import { Refused } from './wire.ts'
-import { UserMessage } from './words.ts'
+import { isRefusal, UserMessage } from './wire.ts'
 
 /** The part of a request's body that proves that the user agrees. */
 export type Credential = { readonly user_pin: string } | { readonly user_secret: string }
@@ -13,12 +12,10 @@ type Task = (credential: Credential) => Promise<void>
 
 type Kind = {
   readonly label: string
-  /** The button that changes to the other kind. */
   readonly other: string
   readonly field: Pick<HTMLInputElement, 'type' | 'inputMode' | 'autocomplete' | 'maxLength' | 'className'>
   /** @throws UserMessage for what cannot be right. */
   readonly read: (typed: string) => Credential
-  /** If the service says that it is wrong. */
   readonly wrong: string | null
 }
 
@@ -48,13 +45,10 @@ const CODE: Kind = {
 
 const WRONG_PASSKEY = 'This passkey does not open your wallet. Use the PIN or your recovery code.'
 
-const isRefusal = (error: unknown, code: string): error is Refused => error instanceof Refused && error.code === code
-
 /** The mistake is in what the user typed, and not in the app's request. */
 export const isMistyped = (error: unknown): boolean =>
   isRefusal(error, 'invalid_input') && error.message.startsWith('Field "user_secret"')
 
-/** What to tell the user about an error. */
 const readable = (error: unknown, wrong: string | null): unknown => {
   if (isMistyped(error))
     return new UserMessage('There is a typing error in the recovery code. Compare it letter by letter.')
@@ -77,10 +71,7 @@ const submit = async (field: HTMLInputElement, kind: Kind, task: Task): Promise<
   }
 }
 
-/**
- * Runs a task with what was typed into the form's field, or with what a passkey computes.
- * @returns a function that changes what the field asks for, and empties it.
- */
+/** Runs a task with what the user types or a passkey computes. @returns what changes the kind of the field. */
 export const onCredential = (
   page: Page,
   formId: string,

@@ -1,5 +1,5 @@
-// What opens the user's wallets: the list, a recovery code, passkeys, and a new PIN. Each change takes a credential in the same
-// request, which this page does not keep.
+// What opens the user's wallets: the list, a recovery code, passkeys, and a new PIN. Each change takes a credential in
+// the same request, which this page does not keep.
 
 import type { Passkey } from '../../../identity/users/passkey-schema.ts'
 import type { UserSecretItem } from '../../../signing/wallets/schema.ts'
@@ -20,15 +20,12 @@ import {
   toggle,
   typedCode,
 } from './views.ts'
-import { Refused } from './wire.ts'
-import { UserMessage } from './words.ts'
+import { isRefusal, UserMessage } from './wire.ts'
 
 type OfWallet = { readonly network: string; readonly address: string }
 
 /** One of the user's wallets with a PIN. A change holds for all of them. */
 let wallet: OfWallet = { network: '', address: '' }
-
-const isRefusal = (error: unknown, code: string): error is Refused => error instanceof Refused && error.code === code
 
 const readSecrets = (page: Page): Promise<readonly UserSecretItem[]> =>
   callAsUser(page, `/wallets/user-secrets?${new URLSearchParams(wallet)}`, { method: 'GET' })
@@ -86,7 +83,6 @@ const MEANWHILE =
 
 const isOvertaken = (error: unknown): boolean => isRefusal(error, 'credential_changed') || isRefusal(error, 'not_found')
 
-/** Sends a change of the list. */
 const send = async (page: Page, path: string, body: object): Promise<void> => {
   await callAsUser(page, `/wallets/${path}`, { body: { ...wallet, ...body } })
 }
@@ -171,7 +167,6 @@ const setPin = async (page: Page, credential: Credential): Promise<void> => {
   showStatus('The new PIN is set.')
 }
 
-/** Lists what opens the user's wallets. */
 export const showCredentials = (page: Page): Promise<void> =>
   whileLoggedIn(page, async () => {
     forgetCode()
@@ -185,7 +180,6 @@ export const showCredentials = (page: Page): Promise<void> =>
     await list(page)
   })()
 
-/** Sets up the views. @param leave goes back to where the user came from. */
 export const offerCredentials = (page: Page, { leave }: { readonly leave: () => Promise<void> }): void => {
   const { rpId } = page
   const run = (task: (credential: Credential) => Promise<void>) => (credential: Credential) =>

@@ -1,10 +1,23 @@
-// A login at an issuer of the project: the browser leaves this page and comes back. What belongs to the login stays in this tab's
-// storage meanwhile, among it the secret without which the code that comes back is worth nothing.
+// A login at an issuer of the project: the browser leaves this page and comes back. What belongs to the login stays in
+// this tab's storage meanwhile, among it the secret without which the code that comes back is worth nothing.
 
-import { newVerifier } from './code-verifier.ts'
+import { base64urlOf } from '../../../identity/auth/client/passkey-json.ts'
 import type { Page } from './page.ts'
 import { onPress, showProblem, showStatus } from './views.ts'
-import { messageFor, UserMessage } from './words.ts'
+import { messageFor, UserMessage } from './wire.ts'
+
+// PKCE (RFC 7636), for logins that this page begins itself and for those of apps.
+
+export const bindingOf = (codeChallenge: string): object => ({
+  code_challenge: codeChallenge,
+  code_challenge_method: 'S256',
+})
+
+export const newVerifier = async (): Promise<{ readonly verifier: string; readonly codeChallenge: string }> => {
+  const verifier = base64urlOf(crypto.getRandomValues(new Uint8Array(32)))
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
+  return { verifier, codeChallenge: base64urlOf(new Uint8Array(hash)) }
+}
 
 const KEY = 'strongroom: login at an issuer'
 
@@ -16,7 +29,6 @@ type Kept = {
   readonly challenge: string | null
 }
 
-/** How a login at an issuer ended. */
 type Returned = {
   readonly issuer: string
   /** null if the issuer refused. */
@@ -44,10 +56,7 @@ const forget = (): void => {
   }
 }
 
-/**
- * Reads how a login ended, once.
- * @returns null if nobody came back; `elsewhere` if the browser goes on to the page where the login began.
- */
+/** Reads how a login ended, once. `elsewhere`: the browser goes on to the page where the login began. */
 export const takeReturned = (): Returned | 'elsewhere' | null => {
   const fragment = new URLSearchParams(location.hash.slice(1))
   const [code, why] = [fragment.get('issuer_code'), fragment.get('issuer_refusal')]
@@ -72,7 +81,6 @@ const SENTENCES: Readonly<Record<string, (issuer: string) => string>> = {
 const refusedBy = (issuer: string): string =>
   `The login with ${issuer} did not work. Try again; if it happens again, tell the app’s support.`
 
-/** Logs the user in who has come back, or says why not. */
 export const goOn = async (
   page: Page,
   { issuer, code, why, kept }: Returned,

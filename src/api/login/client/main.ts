@@ -1,15 +1,13 @@
-// The login page. The user logs in and is then sent back to the app, or stays to manage their account. The app's URL gets
-// no token, only the code of a session challenge that this page has completed. The code works once, for five minutes, only
-// for the project, and only with the secret that the app keeps (PKCE).
+// The login page. The user logs in and is then sent back to the app, or stays to manage their account. The app's URL
+// gets no token, only the code of a session challenge that this page has completed. The code works once, for five
+// minutes, only for the project, and only with the secret that the app keeps (PKCE).
 
 import type { Session, SessionChallenge } from '../../../identity/users/schema.ts'
 import { askAbout, offerAccount, showAccount } from './account.ts'
 import { offerApprovals, showApprovals } from './approvals.ts'
-import { bindingOf } from './code-verifier.ts'
-import { goBackWith, offerConsent, showProposal } from './consent.ts'
+import { goBackWith, offerConsent, offerGrants, showGrants, showProposal, showRevocation } from './consent.ts'
 import { offerCredentials, showCredentials } from './credentials.ts'
-import { offerGrants, showGrants, showRevocation } from './grants.ts'
-import { goOn, takeReturned } from './issuers.ts'
+import { bindingOf, goOn, takeReturned } from './issuers.ts'
 import {
   callAsUser,
   currentLogin,

@@ -15,7 +15,6 @@ export type Page = {
   readonly state: string | null
   /** The hash of the app's secret; null if the user stays. */
   readonly codeChallenge: string | null
-  /** The view after the login. */
   readonly asks: (typeof ASKS)[number]
   /** The policy that the app asks for, as it is sent; null if the page does not ask for one. */
   readonly proposal: object | null
@@ -56,10 +55,7 @@ type LoggedIn = {
   readonly since: number
 }
 
-/**
- * The token is kept only in this variable, not in storage or a cookie: other tabs, extensions and later visitors could read
- * it there, and this page needs it only for a few minutes.
- */
+/** Kept in no storage and no cookie, where other tabs, extensions and later visitors could read it. */
 let loggedIn: LoggedIn | null = null
 
 export const setSession = (session: Session | null): void => {
@@ -72,7 +68,6 @@ export const currentLogin = (): LoggedIn => {
   return loggedIn
 }
 
-/** A call with the user's access token. */
 export const callAsUser = <Answer>({ wire }: Pick<Page, 'wire'>, path: string, call: Call = {}): Promise<Answer> =>
   wire<Answer>(path, { ...call, token: currentLogin().token })
 

@@ -9,8 +9,7 @@ import {
 import type { CreationOptions, RequestOptions } from '../../../identity/users/passkey-schema.ts'
 import type { DecisionOptions } from '../../../signing/approvals/schema.ts'
 import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
-import type { Wire } from './wire.ts'
-import { UserMessage } from './words.ts'
+import { UserMessage, type Wire } from './wire.ts'
 
 type Where = Pick<Page, 'wire' | 'projectId'>
 
@@ -32,6 +31,11 @@ const readableError = (error: unknown): unknown => {
   return sentence === undefined ? error : new UserMessage(sentence)
 }
 
+const readable = <Answer>(asked: Promise<Answer>): Promise<Answer> =>
+  asked.catch((error: unknown) => {
+    throw readableError(error)
+  })
+
 const requireAnswer = <Json>(json: Json | null): Json => {
   if (json === null) throw new UserMessage('This browser gave no passkey. Try again.')
   return json
@@ -49,15 +53,10 @@ const ask = async (wire: Wire, more: CredentialRequestOptions): Promise<object> 
 export const assertWith = async (options: DecisionOptions['publicKey']): Promise<object> => {
   endSuggestions()
   if (!knowsPasskeys()) throw new UserMessage('This browser knows no passkeys: open this page in another one.')
-  try {
-    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
-    return requireAnswer(assertionJson(await navigator.credentials.get({ publicKey })))
-  } catch (error) {
-    throw readableError(error)
-  }
+  const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options)
+  return requireAnswer(assertionJson(await readable(navigator.credentials.get({ publicKey }))))
 }
 
-/** What a passkey computed for the wallets. */
 type Computed = {
   readonly passkeyId: string
   /** The handle of the passkey's user; undefined if the passkey does not say it. */
@@ -66,27 +65,19 @@ type Computed = {
   readonly secret: string | null
 }
 
-/**
- * Asks one of the user's passkeys for its secret for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`). An app computes the
- * same, as docs/users.md says. Nobody verifies the assertion: what counts is whether the secret opens the wallets.
- */
+/** The secret that a passkey computes for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`; docs/users.md). */
 const compute = async (of: { readonly projectId: string; readonly rpId: string }): Promise<Computed> => {
   endSuggestions()
   const name = new TextEncoder().encode(`strongroom user_secret ${of.projectId}`)
   const first = await crypto.subtle.digest('SHA-256', name)
   const challenge = crypto.getRandomValues(new Uint8Array(32))
-  const credential = await navigator.credentials
-    .get({
-      publicKey: { challenge, rpId: of.rpId, userVerification: 'required', extensions: { prf: { eval: { first } } } },
-    })
-    .catch((error: unknown) => {
-      throw readableError(error)
-    })
+  const extensions = { prf: { eval: { first } } }
+  const publicKey = { challenge, rpId: of.rpId, userVerification: 'required', extensions } as const
+  const credential = await readable(navigator.credentials.get({ publicKey }))
   const { id: passkeyId, response } = requireAnswer(assertionJson(credential))
   return { passkeyId, userHandle: response.userHandle, secret: computedSecret(credential) }
 }
 
-/** The secret of one of the user's passkeys, in base64url. */
 export const passkeySecret = async (of: Parameters<typeof compute>[0]): Promise<string> => {
   const { secret } = await compute(of)
   if (secret === null) throw new UserMessage('This passkey cannot open wallets. Use the PIN or your recovery code.')
@@ -97,7 +88,7 @@ export const passkeySecret = async (of: Parameters<typeof compute>[0]): Promise<
 const handleOf = (userId: string): string =>
   base64urlOf(Uint8Array.from(userId.replaceAll('-', '').match(/../g) ?? [], (hex) => Number.parseInt(hex, 16)))
 
-/** A passkey of the user with its secret, as `POST /wallets/passkey-secret` takes them. Others may have passkeys on this device. */
+/** Takes only a passkey of this user: other users may have passkeys on this device. */
 export const ownPasskeySecret = async (
   of: Parameters<typeof compute>[0] & { readonly userId: string },
 ): Promise<{ readonly passkey_id: string; readonly passkey_secret: string }> => {
@@ -120,16 +111,14 @@ export const endSuggestions = (): void => suggestions?.abort()
 /** Asks the user for a passkey of this page. @returns AuthenticationResponseJSON. */
 export const assertPasskey = async ({ wire, projectId }: Where): Promise<object> => {
   endSuggestions()
-  const assertion = await ask(wire, {}).catch((error: unknown) => {
-    throw readableError(error)
-  })
+  const assertion = await readable(ask(wire, {}))
   setFlag(projectId, 'has a passkey here')
   return assertion
 }
 
 /**
- * Lets the browser suggest passkeys at the e-mail field. Only if one was used here before: each call begins a login, logins
- * are limited per address, and most people who type an e-mail address have no passkey.
+ * Lets the browser suggest passkeys at the e-mail field if one was used here before: each call begins a login, and
+ * logins are limited.
  * @returns AuthenticationResponseJSON, or null without suggestions or if the user chose another way.
  */
 export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object | null> => {
@@ -150,18 +139,13 @@ export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object
   }
 }
 
-/** Creates a passkey for the logged-in user. */
 export const addPasskey = async (page: Where): Promise<void> => {
   endSuggestions()
   const { publicKey } = await callAsUser<CreationOptions>(page, '/users/passkey/begin-registration')
   const options = PublicKeyCredential.parseCreationOptionsFromJSON(publicKey)
   // Some authenticators can compute a secret later only if this is asked for now.
   const extensions = { ...options.extensions, prf: {} }
-  const created = await navigator.credentials
-    .create({ publicKey: { ...options, extensions } })
-    .catch((error: unknown) => {
-      throw readableError(error)
-    })
+  const created = await readable(navigator.credentials.create({ publicKey: { ...options, extensions } }))
   const body = requireAnswer(registrationJson(created))
   await callAsUser(page, '/users/passkey/finish-registration', { body })
   setFlag(page.projectId, 'has a passkey here')

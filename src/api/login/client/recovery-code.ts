@@ -1,8 +1,8 @@
-// A new recovery code: it is shown, and the user proves that they have kept it by typing two of its groups. Until then it is in a
-// variable of this page, and in the page itself only while it is shown.
+// A new recovery code: it is shown, and the user proves that they have kept it by typing two of its groups. Until then
+// it is in a variable of this page, and in the page itself only while it is shown.
 
-import { element, input, onPress, onSubmit, setText, show, showStatus, typedCode } from './views.ts'
-import { UserMessage } from './words.ts'
+import { copyCode, element, input, onPress, onSubmit, setText, show, typedCode } from './views.ts'
+import { UserMessage } from './wire.ts'
 
 const GROUPS = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth'] as const
 const HALF = GROUPS.length / 2
@@ -11,7 +11,6 @@ type Asked = {
   readonly code: string
   /** Places of two groups, one in each half. */
   readonly places: readonly [number, number]
-  /** Called when the user has typed them. */
   readonly onKept: () => Promise<void>
 }
 
@@ -47,21 +46,14 @@ const check = async (typed: string): Promise<void> => {
   asked = null
 }
 
-/** The user has left the page or logs in again. */
 export const forgetCode = (): void => {
   asked = null
 }
 
-/** Sets up the two views. */
 export const offerCode = (): void => {
-  onPress('code-copy', async () => {
-    try {
-      await navigator.clipboard.writeText(asked?.code ?? '')
-    } catch {
-      throw new UserMessage('The code could not be copied. Select it, and copy it by hand.')
-    }
-    showStatus('The code is copied. Delete it from the clipboard when you have kept it.')
-  })
+  onPress('code-copy', () =>
+    copyCode(asked?.code ?? '', 'The code is copied. Delete it from the clipboard when you have kept it.'),
+  )
   onPress('code-print', () => window.print())
   onPress('code-kept', () => {
     if (asked === null) return

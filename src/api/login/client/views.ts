@@ -1,6 +1,7 @@
-// One page, one view at a time. Each view is a section with a heading. Live regions announce messages to screen readers.
+// One page, one view at a time. Each view is a section with a heading. Live regions announce messages to screen
+// readers.
 
-import { messageFor, UserMessage } from './words.ts'
+import { messageFor, UserMessage } from './wire.ts'
 
 type LoginView = 'ways' | 'code' | 'link' | 'device' | 'wallet' | 'offer' | 'leaving' | 'account' | 'ask'
 type CredentialView = 'credentials' | 'credentials-none' | 'prove' | 'new-pin' | 'code-shown' | 'code-check'
@@ -10,7 +11,6 @@ const SECONDS_MS = 1_000
 /** The longest time that a timer knows. A longer one, such as a gateway's Retry-After, is over at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
-/** Finds an element of the page. */
 export const element = <Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind => {
   const found = document.getElementById(id)
   if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
@@ -19,10 +19,7 @@ export const element = <Kind extends HTMLElement>(id: string, kind: new () => Ki
 
 export const input = (id: string): HTMLInputElement => element(id, HTMLInputElement)
 
-/**
- * A code as the service wants it, though a keyboard of another script wrote full-width digits, a phone made another dash of the hyphen,
- * or it was copied with spaces and invisible marks.
- */
+/** A code without the spaces, dashes and invisible marks of a keyboard, and with full-width digits made plain. */
 export const typedCode = (typed: string): string =>
   typed.normalize('NFKC').replaceAll(/[\s\p{Pd}\p{Cf}\u2212\u30fc]/gu, '')
 
@@ -45,7 +42,6 @@ const announce = (id: string, text: string): void => {
   if (text !== '') element(id, HTMLElement).scrollIntoView({ block: 'nearest' })
 }
 
-/** Shows a status message, which screen readers announce politely. An empty text clears it. */
 export const showStatus = (text: string): void => announce('status', text)
 
 /** Shows an error at once, and marks the field that caused it. */
@@ -56,6 +52,16 @@ export const showProblem = (text: string, field?: HTMLInputElement): void => {
   field.setAttribute('aria-describedby', 'problem')
   field.focus()
   field.select()
+}
+
+/** Copies a code to the clipboard, and says so. */
+export const copyCode = async (code: string, done: string): Promise<void> => {
+  try {
+    await navigator.clipboard.writeText(code)
+  } catch {
+    throw new UserMessage('The code could not be copied. Select it, and copy it by hand.')
+  }
+  showStatus(done)
 }
 
 const clearMessages = (): void => {
@@ -134,7 +140,6 @@ export const button = (input: {
   return press
 }
 
-/** An item of a list, with a button if there is something to do about it. */
 export const listItem = (text: string, action: Parameters<typeof button>[0] | null): HTMLLIElement => {
   const item = document.createElement('li')
   const span = document.createElement('span')

@@ -1,9 +1,9 @@
-// Login with a wallet: an EIP-4361 message for this page, signed by a wallet of the browser (EIP-1193, EIP-191). Wallets announce
-// themselves (EIP-6963); an older one only puts itself at `window.ethereum`, where the last one wins.
+// Login with a wallet: an EIP-4361 message for this page, signed by a wallet of the browser (EIP-1193, EIP-191).
+// Wallets announce themselves (EIP-6963); an older one only puts itself at `window.ethereum`, where the last one wins.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import { UserMessage } from './words.ts'
+import { UserMessage } from './wire.ts'
 
 type Provider = { readonly request: (call: { method: string; params?: readonly unknown[] }) => Promise<unknown> }
 
@@ -71,7 +71,6 @@ const request = async (provider: Provider, method: string, params: readonly unkn
   }
 }
 
-/** The wallet's selected address, with its checksum. */
 export const addressOf = async (provider: Provider): Promise<string> => {
   const accounts = await request(provider, 'eth_requestAccounts')
   const address: unknown = Array.isArray(accounts) ? accounts[0] : null
@@ -107,7 +106,6 @@ const messageOf = (input: {
   ].join('\n')
 }
 
-/** Builds a sign-in message and asks the wallet to sign it. */
 export const signIn = async (
   provider: Provider,
   input: {

@@ -1,12 +1,12 @@
 // The login methods. Each ends with one proof for verify-login.
 
 import type { Session, SessionChallenge } from '../../../identity/users/schema.ts'
-import { bindingOf, newVerifier } from './code-verifier.ts'
-import { byIssuer } from './issuers.ts'
+import { bindingOf, byIssuer, newVerifier } from './issuers.ts'
 import type { Page } from './page.ts'
 import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
 import {
   button,
+  copyCode,
   element,
   input,
   onPress,
@@ -20,15 +20,13 @@ import {
   typedCode,
 } from './views.ts'
 import { addressOf, signIn, type Wallet, wallets, watchWallets } from './wallet.ts'
-import { isPassing, Refused } from './wire.ts'
-import { messageFor, UserMessage } from './words.ts'
+import { isPassing, messageFor, Refused, UserMessage } from './wire.ts'
 
 const POLL_SECONDS = 1
 
 export const verify = async (page: Page, proof: object): Promise<void> =>
   page.enter(await page.wire<Session>('/users/verify-login', { body: proof }))
 
-/** The e-mail address in the form. */
 const typedAddress = (): string => {
   const field = input('email')
   const address = field.value.trim()
@@ -63,7 +61,6 @@ const isCompleted = async (page: Page, code: string, signal: AbortSignal): Promi
   }
 }
 
-/** Waits in the background while the user confirms elsewhere. */
 const waitFor = (
   page: Page,
   { code, ...secret }: { readonly code: string; readonly code_verifier?: string },
@@ -132,13 +129,9 @@ const byDevice = (page: Page): void => {
     waitFor(page, { code, code_verifier: verifier }, show('device'))
     showStatus('Waiting for your other device…')
   })
-  onPress('device-copy', async () => {
-    try {
-      await navigator.clipboard.writeText(document.getElementById('device-code')?.textContent ?? '')
-    } catch {
-      throw new UserMessage('The code could not be copied. Select it, and copy it by hand.')
-    }
-    showStatus('The code is copied. Waiting for your other device…')
+  onPress('device-copy', () => {
+    const code = document.getElementById('device-code')?.textContent ?? ''
+    return copyCode(code, 'The code is copied. Waiting for your other device…')
   })
 }
 
@@ -179,7 +172,6 @@ const byWallet = (page: Page): void => {
   })
 }
 
-/** Sets up the buttons of the first view, and shows it. */
 export const offerWays = (page: Page, input: { readonly challengeOf: () => string | null }): void => {
   if (document.getElementById('email-form') !== null) {
     byCode(page)

@@ -64,7 +64,6 @@ const rulesOf = ({ may, limits }: PolicyWords): readonly HTMLElement[] => [
 const usedOf = ({ used }: PolicyWords): readonly HTMLElement[] =>
   used.length === 0 ? [] : [make('h2', 'So far'), list(used)]
 
-/** The whole policy. */
 export const showWords = (place: HTMLElement, words: PolicyWords): void =>
   place.replaceChildren(factsOf(words), ...warningsOf(words), ...rulesOf(words), ...usedOf(words), costOf(words))
 

@@ -1,5 +1,5 @@
-// The console's only script: passkeys. It asks the browser for what a form's data attributes say, puts the answer into the form,
-// and sends it like any other form.
+// The console's only script: passkeys. It asks the browser for what a form's data attributes say, puts the answer into
+// the form, and sends it like any other form.
 
 import { assertionJson, registrationJson } from '../../../identity/auth/client/passkey-json.ts'
 

@@ -3,12 +3,26 @@ import { pageOfAudit } from '../../../../db/queries/console.ts'
 import { UUID } from '../../../platform/http/text.ts'
 import { type Html, html } from '../../../platform/pages/page.ts'
 import type { AuditCheck } from '../audit-check.ts'
-import type { Room, Shown } from '../frame.ts'
-import { actor, code, linkTo, pager, READ_ROWS, short, shown, span, table, time, word } from '../table.ts'
-import { projectForm, readProjects } from './choose.ts'
+import { mayAct, type Room } from '../frame.ts'
+import {
+  actor,
+  choiceLink,
+  code,
+  linkTo,
+  numberIn,
+  pager,
+  projectForm,
+  READ_ROWS,
+  readProjects,
+  short,
+  shown,
+  span,
+  table,
+  time,
+  word,
+} from '../table.ts'
 
 const PATH = '/audit'
-const NUMBER = /^[1-9][0-9]{0,17}$/
 
 const SUMMARY_CHARACTERS = 90
 
@@ -25,20 +39,18 @@ const check = (last: AuditCheck | null, mayBegin: boolean): Html =>
     mayBegin ? html`<a class="button" href="/do/audit-verify">Check the audit…</a> ` : null
   }${last === null ? null : html`<a href="${PATH}/check">The last check</a> ${word(last.state)}`}</p>`
 
-/** Audit rows, newest first: of all chains, of a project, of the deployment, or only security events. */
 export const audit: Room = async (ctx, asked) => {
   const { projects, named } = await readProjects(ctx, asked)
   const isSecurityOnly = asked.query.get('only') === 'security'
   const chain = named ?? (asked.query.get('project') === 'deployment' ? 'deployment' : null)
-  const given = asked.query.get('after') ?? ''
-  const after = NUMBER.test(given) ? given : null
+  const after = numberIn(asked.query.get('after'))
   const [rows, tail] = await Promise.all([
     pageOfAudit(ctx.db, { chain, isSecurityOnly, after: after === null ? null : BigInt(after), limit: READ_ROWS }),
     unchainedTail(ctx.db),
   ])
   const only = isSecurityOnly ? 'security' : null
   const link = (text: string, value: string | null) =>
-    html`<a href="${linkTo(PATH, { project: chain, only: value })}"${value === only ? html` aria-current="true"` : null}>${text}</a> `
+    choiceLink(linkTo(PATH, { project: chain, only: value }), text, value === only)
   return {
     title: 'Audit',
     body: html`<div class="filters">${projectForm({
@@ -47,18 +59,18 @@ export const audit: Room = async (ctx, asked) => {
       chosen: chain,
       all: 'all',
       fields: only === null ? html`` : html`<input type="hidden" name="only" value="${only}">`,
-    })}${check(ctx.auditCheck.last(), asked.session.operator.role === 'operator')}</div>
+    })}${check(ctx.auditCheck.last(), mayAct(asked))}</div>
 <p class="choices">${link('All rows', null)}${link('Security events', 'security')}<a href="${linkTo(PATH, { project: 'deployment' })}">Of no project</a></p>
 <p class="quiet">Not chained yet: ${tail.rows} rows${tail.oldestSeconds === null ? '' : `, the oldest since ${span(tail.oldestSeconds)}`}.</p>
 ${table({
   caption: 'Audit rows, newest first',
   columns: [
-    { head: 'Row', cell: ({ id }) => String(id), is: 'number' },
-    { head: 'At', cell: ({ at }) => time(at) },
-    { head: 'Action', cell: ({ action }) => action.replaceAll('_', ' ') },
-    { head: 'By', cell: (row) => actor(row.actor) },
-    { head: 'About', cell: ({ subject }) => (UUID.test(subject) ? short(subject) : code(subject)) },
-    { head: 'Details', cell: (row) => details(row.details), is: 'long' },
+    ['Row', ({ id }) => String(id), 'number'],
+    ['At', ({ at }) => time(at)],
+    ['Action', ({ action }) => action.replaceAll('_', ' ')],
+    ['By', (row) => actor(row.actor)],
+    ['About', ({ subject }) => (UUID.test(subject) ? short(subject) : code(subject))],
+    ['Details', (row) => details(row.details), 'long'],
   ],
   rows: shown(rows),
   none: 'There is no such row.',
@@ -67,11 +79,10 @@ ${pager({ path: PATH, query: { project: chain, only }, after, rows })}`,
   }
 }
 
-/** The last check of the audit. */
-export const auditCheck: Room = async (ctx, { session }): Promise<Shown> => {
+export const auditCheck: Room = async (ctx, asked) => {
   const last = ctx.auditCheck.last()
   const title = 'Check of the audit'
-  const begin = check(null, session.operator.role === 'operator' && last?.state !== 'running')
+  const begin = check(null, mayAct(asked) && last?.state !== 'running')
   if (last === null) return { title, body: html`<p>Nothing was checked since this process started.</p>${begin}` }
   const begun = html`<p>Begun at ${time(last.since)} by ${code(last.by)}.</p>`
   if (last.state === 'running') {

@@ -1,24 +1,13 @@
 import { type FrozenThing, listFreezes } from '../../../../db/queries/freezes.ts'
 import { FREEZE_SCOPES } from '../../../../db/words.ts'
 import { type Html, html } from '../../../platform/pages/page.ts'
-import type { Target } from '../../freezes/freeze.ts'
-import { fieldsOfTarget } from '../actions.ts'
 import type { ConsoleCtx } from '../context.ts'
-import type { Room } from '../frame.ts'
+import { mayAct, type Room } from '../frame.ts'
 import { code, linkTo, table, time } from '../table.ts'
 
-/** null only for a row that a constraint of the table refuses. */
-const targetOf = ({ scope, projectId, ownerId, walletId, network }: FrozenThing): Target | null => {
-  if (scope === 'wallet' && walletId !== null) return { scope, walletId }
-  if (scope === 'network' && network !== null) return { scope, network }
-  if (scope === 'project' && projectId !== null) return { scope, projectId }
-  if (scope === 'owner' && projectId !== null && ownerId !== null) return { scope, projectId, ownerId }
-  return null
-}
-
-const release = (thing: FrozenThing): Html => {
-  const target = targetOf(thing)
-  return target === null ? html`` : html`<a href="${linkTo('/do/unfreeze', fieldsOfTarget(target))}">Release…</a>`
+const release = ({ scope, projectId, ownerId, walletId, network }: FrozenThing): Html => {
+  const target = { scope, project: projectId, owner: ownerId, wallet: walletId, network }
+  return html`<a href="${linkTo('/do/unfreeze', target)}">Release…</a>`
 }
 
 const form = ({ config }: ConsoleCtx): Html => html`<h2>Freeze something</h2>
@@ -32,30 +21,28 @@ const form = ({ config }: ConsoleCtx): Html => html`<h2>Freeze something</h2>
 <button class="small">Freeze…</button>
 </form>`
 
-/** What is frozen, and a form to freeze something. */
-export const freezes: Room = async (ctx, { session }) => {
+export const freezes: Room = async (ctx, asked) => {
   const rows = await listFreezes(ctx.db)
-  const mayAct = session.operator.role === 'operator'
   return {
     title: 'Freezes',
     body: html`${table({
       caption: 'What is frozen, oldest first',
       columns: [
-        { head: 'Scope', cell: ({ scope }) => scope },
-        {
-          head: 'Of',
-          cell: ({ network, walletId, ownerId, projectId }) => {
+        ['Scope', ({ scope }) => scope],
+        [
+          'Of',
+          ({ network, walletId, ownerId, projectId }) => {
             const names = [network, walletId, ownerId, projectId].filter((each) => each !== null)
             return names.map((name) => html`${code(name)} `)
           },
-          is: 'long',
-        },
-        { head: 'Reason', cell: ({ reason }) => reason, is: 'long' },
-        { head: 'Since', cell: ({ createdAt }) => time(createdAt) },
-        ...(mayAct ? [{ head: 'Action', cell: release }] : []),
+          'long',
+        ],
+        ['Reason', ({ reason }) => reason, 'long'],
+        ['Since', ({ createdAt }) => time(createdAt)],
+        mayAct(asked) && ['Action', release],
       ],
       rows,
       none: 'Nothing is frozen.',
-    })}${mayAct ? form(ctx) : null}`,
+    })}${mayAct(asked) ? form(ctx) : null}`,
   }
 }

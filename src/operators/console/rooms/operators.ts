@@ -1,29 +1,27 @@
+import { listOperators } from '../../../../db/queries/operators.ts'
 import { html } from '../../../platform/pages/page.ts'
 import { csrfField, type Room } from '../frame.ts'
 import { FRESH_REQUIRED, registrationOptions } from '../login.ts'
-import { allOperators } from '../operators.ts'
 import { isFresh } from '../session.ts'
 import { facts, table, time } from '../table.ts'
 
-/** Who may use the console. Only the command line changes it. */
 export const operators: Room = async (ctx) => ({
   title: 'Operators',
   body: html`<p class="quiet">Added by <code>bun run cli console link</code>, removed by <code>bun run cli console operators remove</code>.</p>
 ${table({
   caption: 'Operators, by name',
   columns: [
-    { head: 'Name', cell: ({ name }) => name },
-    { head: 'Role', cell: ({ role }) => role },
-    { head: 'Since', cell: ({ createdAt }) => time(createdAt) },
-    { head: 'Passkeys', cell: ({ passkeys }) => passkeys, is: 'number' },
-    { head: 'Sessions', cell: ({ sessions }) => sessions, is: 'number' },
+    ['Name', ({ name }) => name],
+    ['Role', ({ role }) => role],
+    ['Since', ({ createdAt }) => time(createdAt)],
+    ['Passkeys', ({ passkeys }) => passkeys, 'number'],
+    ['Sessions', ({ sessions }) => sessions, 'number'],
   ],
-  rows: await allOperators(ctx),
+  rows: await listOperators(ctx.db),
   none: 'There are no operators.',
 })}`,
 })
 
-/** The operator's own session and passkeys. */
 export const account: Room = async (ctx, { session }) => {
   const { publicKey } = await registrationOptions(ctx, session)
   const mayAdd = await isFresh(ctx, ctx.db, session)

@@ -7,10 +7,9 @@ import {
 } from '../../../../db/queries/console.ts'
 import { listTransactions, type TransactionOverview } from '../../../../db/queries/overview.ts'
 import { type Html, html } from '../../../platform/pages/page.ts'
+import type { WatchedNode } from '../context.ts'
 import type { Room } from '../frame.ts'
-import type { WatchedNode } from '../node-watch.ts'
-import { plot } from '../plot.ts'
-import { choiceIn, choices, labelsOf, RANGES, type Range } from '../range.ts'
+import { choiceIn, choices, labelsOf, plot, RANGES, type Range, valuesIn } from '../plot.ts'
 import { linkTo, short, span, table, word } from '../table.ts'
 
 const LATE_ROWS = 20
@@ -40,7 +39,6 @@ ${tile('freezes', totals.freezes, { path: '/freezes', isBad: true })}
 </ul>`
 }
 
-/** The newest block of a network that is known: a node may have been asked before a worker read its next blocks. */
 const headOf = (nodes: readonly WatchedNode[], row: FollowedNetwork): bigint | null => {
   const heights = nodes.flatMap(({ network, height }) => (network === row.network && height !== null ? [height] : []))
   if (heights.length === 0) return null
@@ -48,7 +46,6 @@ const headOf = (nodes: readonly WatchedNode[], row: FollowedNetwork): bigint | n
   return [...heights, ...read].reduce((highest, block) => (block > highest ? block : highest))
 }
 
-/** How old the head is, where that is too old. */
 const stalledFor = (nodes: readonly WatchedNode[], row: FollowedNetwork): Html | null => {
   const ages = nodes.flatMap(({ network, state, headAgeSeconds }) =>
     network === row.network && state === 'stalled' && headAgeSeconds !== null ? [headAgeSeconds] : [],
@@ -69,31 +66,19 @@ const networks = (rows: readonly FollowedNetwork[], nodes: readonly WatchedNode[
   table({
     caption: 'Networks',
     columns: [
-      { head: 'Network', cell: ({ network }) => html`<a href="${linkTo('/networks', { network })}">${network}</a>` },
-      {
-        head: 'Nodes',
-        cell: ({ network }) => {
+      ['Network', ({ network }) => html`<a href="${linkTo('/networks', { network })}">${network}</a>`],
+      [
+        'Nodes',
+        ({ network }) => {
           const states = nodes.filter((node) => node.network === network).map(({ state }) => html`${word(state)} `)
           return states.length === 0 ? html`<span class="quiet">none here</span>` : states
         },
-      },
-      {
-        head: 'Head',
-        cell: (row) => html`${String(headOf(nodes, row) ?? '–')}${stalledFor(nodes, row)}`,
-        is: 'number',
-      },
-      {
-        head: 'Tracked to',
-        cell: (row) => lag(headOf(nodes, row), row.trackedBlock, row.trackedSeconds),
-        is: 'number',
-      },
-      {
-        head: 'Indexed to',
-        cell: (row) => lag(headOf(nodes, row), row.indexedBlock, row.indexedSeconds),
-        is: 'number',
-      },
-      { head: 'Unfinished', cell: ({ unfinished }) => unfinished, is: 'number' },
-      { head: 'Late', cell: ({ late }) => late, is: 'number' },
+      ],
+      ['Head', (row) => html`${String(headOf(nodes, row) ?? '–')}${stalledFor(nodes, row)}`, 'number'],
+      ['Tracked to', (row) => lag(headOf(nodes, row), row.trackedBlock, row.trackedSeconds), 'number'],
+      ['Indexed to', (row) => lag(headOf(nodes, row), row.indexedBlock, row.indexedSeconds), 'number'],
+      ['Unfinished', ({ unfinished }) => unfinished, 'number'],
+      ['Late', ({ late }) => late, 'number'],
     ],
     rows,
     none: 'No network is followed, and this process has no node.',
@@ -103,23 +88,18 @@ const late = (rows: readonly TransactionOverview[]): Html =>
   html`<section id="late"><h2>What is late, and why</h2>${table({
     caption: 'The oldest transactions that have been live for more than a minute',
     columns: [
-      { head: 'Transaction', cell: ({ id }) => html`<a href="/transactions/${id}">${short(id)}</a>` },
-      { head: 'Network', cell: ({ network }) => network },
-      { head: 'Age', cell: ({ age }) => age, is: 'number' },
-      { head: 'Cause', cell: ({ cause }) => (cause === null ? '–' : word(cause)) },
-      { head: 'Why', cell: ({ why }) => why, is: 'long' },
+      ['Transaction', ({ id }) => html`<a href="/transactions/${id}">${short(id)}</a>`],
+      ['Network', ({ network }) => network],
+      ['Age', ({ age }) => age, 'number'],
+      ['Cause', ({ cause }) => (cause === null ? '–' : word(cause))],
+      ['Why', ({ why }) => why, 'long'],
     ],
     rows,
     none: 'Nothing is late.',
   })}</section>`
 
 const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html => {
-  const byIndex = new Map(intervals.map((each) => [each.index, each]))
-  const valuesOf = (value: (each: Interval) => number | null) =>
-    Array.from({ length: RANGES[range].intervals }, (_, index) => {
-      const found = byIndex.get(index)
-      return found === undefined ? null : value(found)
-    })
+  const valuesOf = valuesIn(range, intervals)
   const labels = labelsOf(now, range)
   return html`<div class="plots">${plot({
     title: `Transactions in each ${span(RANGES[range].seconds)}`,
@@ -142,7 +122,6 @@ const plots = (now: Date, range: Range, intervals: readonly Interval[]): Html =>
   })}</div>`
 }
 
-/** The networks, what is late, and throughput and latency over time. */
 export const overview: Room = async (ctx, asked) => {
   const choice = choiceIn(ctx, asked)
   const { range, network } = choice
