@@ -1,6 +1,7 @@
 // The script behind `bun run test:cpu`: the CPU seconds of each test file with all processes that it starts, dearest first.
 // Each file runs by itself, on a PostgreSQL of its own, so the sum is more than a whole run takes: that one shares the server,
-// and loads its modules three times. Arguments choose files by a part of their path.
+// and loads its modules three times. Arguments choose files by a part of their path. It fails for a file over the budget: what
+// takes more goes to the long run (test/support/long.ts).
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,6 +12,9 @@ import { bundlePrograms } from './support/programs.ts'
 
 const RUN = fileURLToPath(new URL('run.ts', import.meta.url))
 const MICROSECONDS = 1_000_000
+
+/** What one file may take by itself. Some four seconds of it are its PostgreSQL and its modules, which a whole run shares. */
+const BUDGET_SECONDS = 25
 
 type Cost = { readonly path: string; readonly seconds: number; readonly hasPassed: boolean }
 
@@ -47,3 +51,8 @@ const costs = await measureAll(scriptsIn('test').filter((path) => path.endsWith(
 for (const cost of costs) console.log(lineOf(cost))
 const seconds = costs.reduce((sum, cost) => sum + cost.seconds, 0)
 console.log(lineOf({ path: `${costs.length} files`, seconds, hasPassed: costs.every((cost) => cost.hasPassed) }))
+const over = costs.filter((cost) => cost.seconds > BUDGET_SECONDS)
+if (over.length > 0) {
+  console.log(`Over the budget of ${BUDGET_SECONDS} s a file: ${over.map(({ path }) => path).join(', ')}.`)
+  process.exitCode = 1
+}

@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { createSbom } from '../deploy/sbom.ts'
 import { dependencies } from '../package.json'
+import { longTest } from './support/long.ts'
 
 const Sbom = Type.Object({
   specVersion: Type.Literal('1.6'),
@@ -33,7 +34,7 @@ test('the bill of materials has each package for production, and those that thes
   expect(components.find(({ 'bom-ref': ref }) => ref === 'elliptic')?.scope).toBe('required')
 })
 
-test('it has none that is only for development', async () => {
+longTest('it has none that is only for development', async () => {
   const refs = (await read()).components.map(({ 'bom-ref': ref }) => ref)
   for (const name of ['@biomejs/biome', 'solc', 'ethers', 'playwright-core', '@polkadot/api', 'strongroom-client']) {
     expect({ name, isThere: refs.includes(name) }).toEqual({ name, isThere: false })
@@ -47,6 +48,6 @@ test('each package that is needed everywhere has a license', async () => {
   expect(without.map(({ 'bom-ref': ref }) => ref)).toEqual([])
 })
 
-test('the same packages give the same bytes', async () => {
+longTest('the same packages give the same bytes', async () => {
   expect(await createSbom()).toBe(await createSbom())
 })

@@ -7,7 +7,7 @@ import { ROOT, scriptsIn } from './support/imports.ts'
 const DAY_SECONDS = 86_400
 
 /** What a file of tests writes where the long run does more than the suite (test/support/long.ts). */
-const LONG_CASES = /\b(?:longTest|isLong|isLeftOut|STRONGROOM_LONG)\b/
+const LONG_CASES = /\b(?:longTest|someOf|roundsOf|isLong|isLeftOut|STRONGROOM_LONG)\b/
 
 const git = (...args: readonly string[]): string | null => {
   const run = Bun.spawnSync(['git', ...args], { cwd: ROOT, stderr: 'ignore' })

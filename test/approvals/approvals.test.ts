@@ -12,6 +12,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { createAuthenticator, UP } from '../users/authenticator.ts'
@@ -217,7 +218,7 @@ describe('a use that needs approvers', () => {
     expect((await sql`select from transactions where wallet_id = ${wallet.id}`).length).toBe(2)
   })
 
-  test('can be a mint or a speed-up', async () => {
+  longTest('can be a mint or a speed-up', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
     const { address: contract_address } = await chain.deploy('WizardCollection', ['Doors', 'DOOR', wallet.address])
@@ -248,7 +249,7 @@ describe('a use that needs approvers', () => {
     expect(told(await speedUp({ approval_id: await approved(await speedUp(), again) }))).toEqual(SENT)
   })
 
-  test('of a speed-up does not cover another transaction that does the same', async () => {
+  longTest('of a speed-up does not cover another transaction that does the same', async () => {
     const control = { control_mode: 'user', user_pin: PIN, type: 'contract' }
     const wallet = (await service.post('/wallets', { network, name: 'C', owner_id: randomUUID(), ...control })).json
     const [{ public_key: key } = {}] = await sql`select public_key from wallets where id = ${wallet.id}`
@@ -380,7 +381,7 @@ describe('an approver', () => {
     expect(told(await first().decide(randomUUID()))).toEqual(NOT_FOUND)
   })
 
-  test('counts once even after several clicks, and several approvers can decide at the same time', async () => {
+  longTest('counts once even after several clicks, and several approvers can decide at the same time', async () => {
     const wallet = await newWallet(2)
     const id = await ask(wallet)
     const clicks = await Promise.all([first(), first(), first(), second_(), second_()].map(({ decide }) => decide(id)))
@@ -394,7 +395,7 @@ describe('an approver', () => {
     expect(told(await send(wallet, { approval_id: id }))).toEqual(SENT)
   })
 
-  test('can end it by rejecting, even after it was granted and after approving it themselves', async () => {
+  longTest('can end it by rejecting, even after it was granted and after approving it themselves', async () => {
     const wallet = await newWallet(1)
     for (const rejecter of [second_(), first()]) {
       const approval_id = await ask(wallet)

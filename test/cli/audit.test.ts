@@ -11,7 +11,7 @@ import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
 import { openDeploymentKey, openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { runCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -99,27 +99,31 @@ test('two vaults chain audit rows together, and publish heads that the command v
   )
 }, 60_000)
 
-test('a vault that is killed while it chains leaves no gap and nothing twice', async () => {
-  for (let kill = 0; kill < (isLong ? 3 : 1); kill += 1) {
-    await using release = await holdTable(sql, 'audit_chain')
-    await newWallets(3)
-    await untilWaiting(sql, 2)
-    expect(await unchained()).toBeGreaterThanOrEqual(3)
-    expect((await cli(['verify'])).output).toMatch(/^Unchained tail: \d rows, the oldest of \d{4}-.*Z\.$/m)
-    await vaults[0]?.kill()
-    await release()
+longTest(
+  'a vault that is killed while it chains leaves no gap and nothing twice',
+  async () => {
+    for (let kill = 0; kill < (isLong ? 3 : 1); kill += 1) {
+      await using release = await holdTable(sql, 'audit_chain')
+      await newWallets(3)
+      await untilWaiting(sql, 2)
+      expect(await unchained()).toBeGreaterThanOrEqual(3)
+      expect((await cli(['verify'])).output).toMatch(/^Unchained tail: \d rows, the oldest of \d{4}-.*Z\.$/m)
+      await vaults[0]?.kill()
+      await release()
+      await until(async () => (await unchained()) === 0)
+      expect((await cli(['verify'])).exitCode).toBe(0)
+      vaults = [await startVault('one'), ...vaults.slice(1)]
+    }
+    await vaults[1]?.kill()
+    await newWallets(2)
     await until(async () => (await unchained()) === 0)
-    expect((await cli(['verify'])).exitCode).toBe(0)
-    vaults = [await startVault('one'), ...vaults.slice(1)]
-  }
-  await vaults[1]?.kill()
-  await newWallets(2)
-  await until(async () => (await unchained()) === 0)
-  const heads = vaults.flatMap(headsOf).flatMap((head) => ['--head', head])
-  expect(heads.length).toBeGreaterThan(0)
-  expect(await cli(['verify', ...heads], { VAULT_SOCKET: socketOf('one') })).toMatchObject({ exitCode: 0 })
-  vaults = [...vaults.slice(0, 1), await startVault('two')]
-}, 60_000)
+    const heads = vaults.flatMap(headsOf).flatMap((head) => ['--head', head])
+    expect(heads.length).toBeGreaterThan(0)
+    expect(await cli(['verify', ...heads], { VAULT_SOCKET: socketOf('one') })).toMatchObject({ exitCode: 0 })
+    vaults = [...vaults.slice(0, 1), await startVault('two')]
+  },
+  60_000,
+)
 
 describe('audit verify', () => {
   test('names the first broken row and exits with 1', async () => {
@@ -289,33 +293,42 @@ const writeOldRows = async ({ days, count }: { readonly days: number; readonly c
   await db.close({ timeoutSeconds: 5 })
 }
 
-test('audit archive moves old rows to a folder, and audit verify checks them there', async () => {
-  await writeOldRows({ days: 100, count: 4 })
-  const before = (days: number) => ['--before', new Date(Date.now() - days * 86_400_000).toISOString(), '--to', folder]
-  const late = await cli(['archive', ...before(29)])
-  expect(late).toMatchObject({ exitCode: 1, output: '' })
-  expect(late.errors).toContain('Rows of the last 30 days stay')
-  const done = await cli(['archive', ...before(50)])
-  expect(done).toMatchObject({ exitCode: 0, errors: '' })
-  expect(done.output).toBe(
-    'deployment-1-3.jsonl.gz: chain deployment, positions 1 to 3; 2 rows were deleted.\n' +
-      'Keep these files (1): "audit verify --archive" needs them.\n',
-  )
-  expect((await cli(['archive', ...before(50)])).output).toBe('Nothing is to be archived.\n')
-  const without = await cli(['verify'])
-  expect(without).toMatchObject({ exitCode: 0, errors: '' })
-  expect(without.output).toContain('The archive was not checked: that needs --archive.\n')
-  const verified = await cli(['verify', '--archive', folder])
-  expect(verified).toMatchObject({ exitCode: 0, errors: '' })
-  expect(verified.output).toContain('The archive holds: 3 rows in 1 files.\n')
-  expect(JSON.parse((await cli(['verify', '--archive', folder, '--json'])).output).archive).toEqual({
-    files: 1,
-    rows: 3,
-  })
-  await rename(join(folder, 'deployment-1-3.jsonl.gz'), join(folder, 'elsewhere'))
-  const missing = await cli(['verify', '--archive', folder])
-  expect(missing.exitCode).toBe(1)
-  expect(missing.output).toContain(
-    'BROKEN: chain deployment, position 1: the archive deployment-1-3.jsonl.gz is missing.\n',
-  )
-}, 60_000)
+longTest(
+  'audit archive moves old rows to a folder, and audit verify checks them there',
+  async () => {
+    await writeOldRows({ days: 100, count: 4 })
+    const before = (days: number) => [
+      '--before',
+      new Date(Date.now() - days * 86_400_000).toISOString(),
+      '--to',
+      folder,
+    ]
+    const late = await cli(['archive', ...before(29)])
+    expect(late).toMatchObject({ exitCode: 1, output: '' })
+    expect(late.errors).toContain('Rows of the last 30 days stay')
+    const done = await cli(['archive', ...before(50)])
+    expect(done).toMatchObject({ exitCode: 0, errors: '' })
+    expect(done.output).toBe(
+      'deployment-1-3.jsonl.gz: chain deployment, positions 1 to 3; 2 rows were deleted.\n' +
+        'Keep these files (1): "audit verify --archive" needs them.\n',
+    )
+    expect((await cli(['archive', ...before(50)])).output).toBe('Nothing is to be archived.\n')
+    const without = await cli(['verify'])
+    expect(without).toMatchObject({ exitCode: 0, errors: '' })
+    expect(without.output).toContain('The archive was not checked: that needs --archive.\n')
+    const verified = await cli(['verify', '--archive', folder])
+    expect(verified).toMatchObject({ exitCode: 0, errors: '' })
+    expect(verified.output).toContain('The archive holds: 3 rows in 1 files.\n')
+    expect(JSON.parse((await cli(['verify', '--archive', folder, '--json'])).output).archive).toEqual({
+      files: 1,
+      rows: 3,
+    })
+    await rename(join(folder, 'deployment-1-3.jsonl.gz'), join(folder, 'elsewhere'))
+    const missing = await cli(['verify', '--archive', folder])
+    expect(missing.exitCode).toBe(1)
+    expect(missing.output).toContain(
+      'BROKEN: chain deployment, position 1: the archive deployment-1-3.jsonl.gz is missing.\n',
+    )
+  },
+  60_000,
+)

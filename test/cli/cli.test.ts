@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { createProject, showProject } from '../../src/operators/projects.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Program, programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -244,40 +245,43 @@ describe('an incomplete environment', () => {
     }
   })
 
-  test('is incomplete for the API and commands without the identity key or the vault, and for the vault without the root key or, on mainnet, the journal', async () => {
-    const replace = ['sessions', 'replace-keys', '--yes']
-    for (const [args, name] of [
-      [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],
-      [replace, 'IDENTITY_KEY'],
-      [['api-key', 'create', '--project', service.project.projectId, '--name', 'x'], 'IDENTITY_KEY'],
-    ] as const) {
-      const { exitCode, errors } = await cli(args, { ...service.variables, [name]: '' })
-      expect(exitCode).toBe(1)
-      expect(errors).toStartWith(`${name} must say where the `)
-    }
-    const unreached = await cli(['project', 'create', '--name', 'x'], { ...service.variables, VAULT_SOCKET: '' })
-    expect(unreached).toMatchObject({ exitCode: 1, output: '' })
-    expect(unreached.errors).toStartWith('VAULT_SOCKET must be the path ')
-    const vault = await refused('src/main/vault', { ...service.vaultVariables, ROOT_KEY: '' })
-    expect(vault.errors).toStartWith('The vault cannot start: ROOT_KEY must say where the ')
-    const mainnet = { ENVIRONMENT: 'mainnet', DEVNET: 'false', VAULT_JOURNAL: ' ' }
-    const unjournaled = await refused('src/main/vault', { ...service.vaultVariables, ...mainnet })
-    expect(unjournaled).toEqual({
-      exitCode: 1,
-      errors:
-        "The vault cannot start: VAULT_JOURNAL must be the path of a file for this vault's journal, outside of the database.\n",
-    })
-    // With one it gets further.
-    const journaled = await refused('src/main/vault', {
-      ...service.vaultVariables,
-      ...mainnet,
-      VAULT_JOURNAL: '/nowhere/journal',
-    })
-    expect(journaled.errors).toContain('This database belongs to testnet')
-    const server = await refused('src/main/api', { ...service.variables, IDENTITY_KEY: '' })
-    expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
-    expect((await cli(replace, { ...service.variables, VAULT_SOCKET: '' })).exitCode).toBe(0)
-  })
+  longTest(
+    'is incomplete for the API and commands without the identity key or the vault, and for the vault without the root key or, on mainnet, the journal',
+    async () => {
+      const replace = ['sessions', 'replace-keys', '--yes']
+      for (const [args, name] of [
+        [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],
+        [replace, 'IDENTITY_KEY'],
+        [['api-key', 'create', '--project', service.project.projectId, '--name', 'x'], 'IDENTITY_KEY'],
+      ] as const) {
+        const { exitCode, errors } = await cli(args, { ...service.variables, [name]: '' })
+        expect(exitCode).toBe(1)
+        expect(errors).toStartWith(`${name} must say where the `)
+      }
+      const unreached = await cli(['project', 'create', '--name', 'x'], { ...service.variables, VAULT_SOCKET: '' })
+      expect(unreached).toMatchObject({ exitCode: 1, output: '' })
+      expect(unreached.errors).toStartWith('VAULT_SOCKET must be the path ')
+      const vault = await refused('src/main/vault', { ...service.vaultVariables, ROOT_KEY: '' })
+      expect(vault.errors).toStartWith('The vault cannot start: ROOT_KEY must say where the ')
+      const mainnet = { ENVIRONMENT: 'mainnet', DEVNET: 'false', VAULT_JOURNAL: ' ' }
+      const unjournaled = await refused('src/main/vault', { ...service.vaultVariables, ...mainnet })
+      expect(unjournaled).toEqual({
+        exitCode: 1,
+        errors:
+          "The vault cannot start: VAULT_JOURNAL must be the path of a file for this vault's journal, outside of the database.\n",
+      })
+      // With one it gets further.
+      const journaled = await refused('src/main/vault', {
+        ...service.vaultVariables,
+        ...mainnet,
+        VAULT_JOURNAL: '/nowhere/journal',
+      })
+      expect(journaled.errors).toContain('This database belongs to testnet')
+      const server = await refused('src/main/api', { ...service.variables, IDENTITY_KEY: '' })
+      expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
+      expect((await cli(replace, { ...service.variables, VAULT_SOCKET: '' })).exitCode).toBe(0)
+    },
+  )
 
   test.each([
     'project list',

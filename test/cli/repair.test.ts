@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { freePort } from '../../devnet/port.ts'
 import { readMetrics } from '../metrics/exposition.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, startOperatorWorld } from './operator-world.ts'
 
@@ -67,7 +68,7 @@ const deepCount = async (): Promise<number> => {
   return readMetrics(text).value('deep_reorganisations_total', { network })
 }
 
-test('does nothing while all final transactions are on the chain', async () => {
+longTest('does nothing while all final transactions are on the chain', async () => {
   const { ids } = await three()
   const { exitCode, output } = await world.cli('tx', 'repair', '--network', network, '--yes')
   expect({ exitCode, output }).toEqual({

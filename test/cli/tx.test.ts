@@ -53,7 +53,7 @@ describe('a transaction that was not sent', () => {
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
 
-  test('shows that a worker died with its job', async () => {
+  longTest('shows that a worker died with its job', async () => {
     const id = await world.send(await world.wallet())
     using held = world.gate.hold('before', 'eth_sendRawTransaction')
     const worker = world.service.startWorker()
@@ -122,7 +122,7 @@ describe('a transaction that the node did not accept', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('shows that the node is unreachable', async () => {
+  longTest('shows that the node is unreachable', async () => {
     const id = await world.send(await world.wallet())
     world.gate.setAway(true)
     await world.startWorker()

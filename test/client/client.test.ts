@@ -17,7 +17,7 @@ import { createTokens } from '../../client/src/tokens.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { newApprover } from '../approvals/approver.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { LOSS_NAMES, type Loss, type LossyGateway, startLossyGateway } from '../support/lossy-gateway.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -222,7 +222,7 @@ describe('an answer that is not of the service', () => {
     })
   })
 
-  test('does not end a wait for a transaction, which says what interrupts it', async () => {
+  longTest('does not end a wait for a transaction, which says what interrupts it', async () => {
     const wallet = await newWallet()
     const sent = await clientThrough().client.transactions.signAndSend(payment(wallet.address))
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
@@ -236,7 +236,7 @@ describe('an answer that is not of the service', () => {
     expect(seen).toEqual(always(['success', 1]))
   })
 
-  test('ends a wait only at its own deadline', async () => {
+  longTest('ends a wait only at its own deadline', async () => {
     const wallet = await newWallet()
     const sent = await clientThrough().client.transactions.signAndSend(payment(wallet.address))
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
@@ -247,7 +247,7 @@ describe('an answer that is not of the service', () => {
     expect(seen).toEqual(always('wait_timed_out'))
   })
 
-  test('does not end the events', async () => {
+  longTest('does not end the events', async () => {
     const { next } = await clientThrough().client.events.list()
     const { id } = await newWallet()
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
@@ -313,7 +313,7 @@ describe('an answer that is not of the service', () => {
     return { wallet, to, isPaidOnce: async () => (await balanceOf(to)) === 1_000n, gateway }
   }
 
-  test('does not keep a dapp from its hash, and it pays once', async () => {
+  longTest('does not keep a dapp from its hash, and it pays once', async () => {
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
       const { wallet, to, isPaidOnce } = await sending({ client, gateway })
       for (const path of ['/transactions/sign-and-send', '/transactions/status-by-id'])
@@ -327,7 +327,7 @@ describe('an answer that is not of the service', () => {
     expect(seen).toEqual(always(true))
   })
 
-  test('does not send the calls of a batch twice', async () => {
+  longTest('does not send the calls of a batch twice', async () => {
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
       const { wallet, to, isPaidOnce } = await sending({ client, gateway })
       gateway.lose({ loss, path: '/transactions/sign-and-send', times: 4 })
@@ -340,7 +340,7 @@ describe('an answer that is not of the service', () => {
     expect(seen).toEqual(always(true))
   })
 
-  test('for too long to a batch without an id is asked for again by the same calls, and it pays once', async () => {
+  longTest('for too long to a batch without an id is asked for again by the same calls, and it pays once', async () => {
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
       const { wallet, to, isPaidOnce } = await sending({ client, gateway })
       const path = '/transactions/sign-and-send'

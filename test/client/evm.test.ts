@@ -27,6 +27,7 @@ import { toAccount } from '../../client/src/viem.ts'
 import { strongroom } from '../../client/src/wagmi.ts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -180,7 +181,7 @@ describe('a provider (EIP-1193)', () => {
       pollingInterval: 20,
     })
 
-  test.each(['eoa', 'contract'] as const)(
+  test.each(someOf(['eoa', 'contract'], 2))(
     'sends a coin, calls a contract and signs a message for type %s',
     async (type) => {
       const wallet = type === 'eoa' ? eoa : contract
@@ -224,7 +225,7 @@ describe('a provider (EIP-1193)', () => {
     expect(done.status).toBe('success')
   })
 
-  test('runs several calls of an eoa one after the other, and knows an id of the app after a reload', async () => {
+  longTest('runs several calls of an eoa one after the other, and knows an id of the app after a reload', async () => {
     const kept = new Map<string, string>()
     const storage = {
       getItem: (name: string) => kept.get(name) ?? null,
@@ -279,7 +280,7 @@ describe('a provider (EIP-1193)', () => {
     await expect(refused).rejects.toMatchObject({ code: 3 })
   })
 
-  test.each(['eoa', 'contract'] as const)(
+  test.each(someOf(['eoa', 'contract'], 2))(
     'makes a contract by a call without an address, for type %s',
     async (type) => {
       const wallet = type === 'eoa' ? eoa : contract

@@ -52,7 +52,7 @@ beforeAll(async () => {
 })
 afterAll(() => client.remove())
 
-test('the examples for React compile with strict options', async () => {
+longTest('the examples for React compile with strict options', async () => {
   expect(others).toEqual([])
   expect(await typeErrorsOf(client.folder, { 'react.tsx': inReact, 'wagmi.tsx': inWagmi })).toBe('')
 })
@@ -162,7 +162,7 @@ describe.skipIf(!hasChromium())('in Chromium', () => {
     return () => page.unroute(path)
   }
 
-  test('somebody logs in by the keyboard alone, makes a wallet, pays, and sees the payment settled', async () => {
+  longTest('somebody logs in by the keyboard alone, makes a wallet, pays, and sees the payment settled', async () => {
     const page = await world.newPage({ viewport: { width: 390, height: 844 } })
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { typeErrorsOf } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
@@ -66,7 +66,7 @@ test('there is an expected output for each', () => {
   expect(examples.length).toBe(PRINTS.length)
 })
 
-test('they compile with strict options', async () => {
+longTest('they compile with strict options', async () => {
   const files = Object.fromEntries(examples.map((text, index) => [`example-${index}.ts`, text]))
   expect(await typeErrorsOf(client.folder, files)).toBe('')
 })

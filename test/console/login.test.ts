@@ -80,7 +80,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     })
   })
 
-  test('nobody with a link that has expired, or that was never made', async () => {
+  longTest('nobody with a link that has expired, or that was never made', async () => {
     const link = await world.linkFor('ben', 'viewer')
     await world.sql`update operator_tokens set expires_at = now() where operator_name = 'ben'`
     const page = await world.newPage()
@@ -140,7 +140,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
   })
 
-  test('nobody by an answer of a passkey that was sent before, or that is for another challenge', async () => {
+  longTest('nobody by an answer of a passkey that was sent before, or that is for another challenge', async () => {
     const page = await withPasskey('flo')
     await press(page, 'Log out')
     let sent = ''
@@ -168,32 +168,35 @@ describe.skipIf(!isHere)('the console lets in', () => {
     for (const body of [JSON.stringify(other), '{}', 'no JSON', '']) expect((await post(body)).status).toBe(401)
   })
 
-  test('nobody after a logout, after the end of a session, or with a role that the database was given', async () => {
-    const page = await world.logIn('gus', 'viewer')
-    const cookies = await page.context().cookies()
-    await press(page, 'Log out')
-    await page.context().addCookies(cookies)
-    await page.goto(world.origin)
-    expect(await heading(page)).toBe('Log in to the console')
+  longTest(
+    'nobody after a logout, after the end of a session, or with a role that the database was given',
+    async () => {
+      const page = await world.logIn('gus', 'viewer')
+      const cookies = await page.context().cookies()
+      await press(page, 'Log out')
+      await page.context().addCookies(cookies)
+      await page.goto(world.origin)
+      expect(await heading(page)).toBe('Log in to the console')
 
-    const late = await world.logIn('hal', 'viewer')
-    await world.sql`update operator_tokens set expires_at = expires_at + interval '1 day' where operator_name = 'hal'`
-    await late.reload()
-    expect(await heading(late)).toBe('Log in to the console')
+      const late = await world.logIn('hal', 'viewer')
+      await world.sql`update operator_tokens set expires_at = expires_at + interval '1 day' where operator_name = 'hal'`
+      await late.reload()
+      expect(await heading(late)).toBe('Log in to the console')
 
-    const risen = await world.logIn('ida', 'viewer')
-    await world.sql`update operators set role = 'operator' where name = 'ida'`
-    await risen.reload()
-    expect(await heading(risen)).toBe('Log in to the console')
-    await world.ours.ctx.securityEvents.flush()
-    const [row] = await world.sql`select details->>'table' as forged from audit
+      const risen = await world.logIn('ida', 'viewer')
+      await world.sql`update operators set role = 'operator' where name = 'ida'`
+      await risen.reload()
+      expect(await heading(risen)).toBe('Log in to the console')
+      await world.ours.ctx.securityEvents.flush()
+      const [row] = await world.sql`select details->>'table' as forged from audit
       where action = 'row_forged' and subject = 'ida'`
-    expect(row).toEqual({ forged: 'operators' })
-    const { output, exitCode } = await world.cli('audit', 'verify')
-    expect(exitCode).toBe(1)
-    expect(output).toContain('FORGED: table operators, row ida: it is not as the service wrote it.')
-    expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
-  })
+      expect(row).toEqual({ forged: 'operators' })
+      const { output, exitCode } = await world.cli('audit', 'verify')
+      expect(exitCode).toBe(1)
+      expect(output).toContain('FORGED: table operators, row ida: it is not as the service wrote it.')
+      expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
+    },
+  )
 
   longTest('an operator whose earlier row somebody put back: the audit names it', async () => {
     const verify = async () => (await world.cli('audit', 'verify')).output

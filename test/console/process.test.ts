@@ -1,6 +1,7 @@
 // The console as a process of its own.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { isLong } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -54,14 +55,19 @@ test('listens at this machine, shows nobody anything but the login, and ends wit
   expect(await child.exited).toBe(0)
 })
 
+/** What `test/config.test.ts` has of other processes. */
+const OTHER_MISTAKES = [
+  [{ CONSOLE_BASE_URL: 'http://console.example.com' }, 'CONSOLE_BASE_URL must be an https:// URL'],
+  [{ CONSOLE_BASE_URL: 'https://example.com/console' }, 'CONSOLE_BASE_URL must be an https:// URL without a path'],
+  [{ CONSOLE_PORT: '70000' }, 'CONSOLE_PORT must be a whole number'],
+] as const
+
 test('does not start with the root key, with another login, or at an address without TLS', async () => {
   for (const [changes, said] of [
     [{ ROOT_KEY: 'file:/nowhere' }, 'ROOT_KEY must not be set in this process'],
     [{ DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '' }, 'IDENTITY_KEY must say where the identity key is'],
     [{ CONSOLE_HOST: '0.0.0.0' }, 'CONSOLE_BASE_URL must be an https:// URL if CONSOLE_HOST is not this machine'],
-    [{ CONSOLE_BASE_URL: 'http://console.example.com' }, 'CONSOLE_BASE_URL must be an https:// URL'],
-    [{ CONSOLE_BASE_URL: 'https://example.com/console' }, 'CONSOLE_BASE_URL must be an https:// URL without a path'],
-    [{ CONSOLE_PORT: '70000' }, 'CONSOLE_PORT must be a whole number'],
+    ...(isLong ? OTHER_MISTAKES : []),
   ] as const) {
     const child = start(changes)
     const errors = await new Response(child.stderr).text()

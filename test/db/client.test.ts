@@ -6,6 +6,7 @@ import { EndingClient, openDb, poolConfig, type Queryable } from '../../db/clien
 import { isDatabaseAway, isFaultOfDatabase } from '../../db/trouble.ts'
 import { databaseSentenceOf } from '../../src/platform/environment/failure.ts'
 import { answerOf } from '../../src/platform/http/failure.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
@@ -125,50 +126,54 @@ describe('the owner of the database cannot change what a statement means', () =>
 })
 
 describe('when the connections are cut under load', () => {
-  test('each query and transaction ends, with its own result or an error, and the pool goes on', async () => {
-    const database = await createDatabase()
-    const { admin, cut } = cutter(database.url)
-    await admin`create table pairs (n int not null)`
-    await admin`grant all on pairs to public`
-    const db = openDb({ url: database.apiUrl, maxConnections: 4, applicationName: NAME })
-    const errors: unknown[] = []
-    let [next, done, stopping] = [0, 0, false]
-    const one = async (n: number): Promise<void> => {
-      const [row] = await db.prepared<{ n: number }>`select ${n}::int as n`
-      expect(row?.n).toBe(n)
-      await db.transaction(async (tx) => {
-        await tx.execute(sql`select ${n}::int`)
-        const insert = () => tx.execute(sql`insert into pairs values (${n})`)
-        await Promise.all([insert(), insert()])
-      })
-      done += 1
-    }
-    const load = async (): Promise<void> => {
-      while (!stopping) await one(next++).catch((error: unknown) => errors.push(error))
-    }
-    try {
-      const loads = Array.from({ length: PARALLEL }, load)
-      for (let cuts = 0; cuts < CUTS; cuts += 1) {
-        // Some succeed between two cuts, even on a slow machine.
-        const before = done
-        while (done === before) await Bun.sleep(50)
-        await cut()
+  longTest(
+    'each query and transaction ends, with its own result or an error, and the pool goes on',
+    async () => {
+      const database = await createDatabase()
+      const { admin, cut } = cutter(database.url)
+      await admin`create table pairs (n int not null)`
+      await admin`grant all on pairs to public`
+      const db = openDb({ url: database.apiUrl, maxConnections: 4, applicationName: NAME })
+      const errors: unknown[] = []
+      let [next, done, stopping] = [0, 0, false]
+      const one = async (n: number): Promise<void> => {
+        const [row] = await db.prepared<{ n: number }>`select ${n}::int as n`
+        expect(row?.n).toBe(n)
+        await db.transaction(async (tx) => {
+          await tx.execute(sql`select ${n}::int`)
+          const insert = () => tx.execute(sql`insert into pairs values (${n})`)
+          await Promise.all([insert(), insert()])
+        })
+        done += 1
       }
-      stopping = true
-      // A lost query would block its loop here for ever.
-      await Promise.all(loads)
-      await Promise.all(Array.from({ length: PARALLEL }, () => one(next++)))
-      expect(errors.length).toBeGreaterThan(0)
-      expect(errors.filter((error) => !isDatabaseAway(error))).toEqual([])
-      const halves = await admin`select n from pairs group by n having count(*) <> 2`
-      expect([...halves]).toEqual([])
-    } finally {
-      stopping = true
-      await db.close({ timeoutSeconds: 1 })
-      await admin.end()
-      await database.close()
-    }
-  }, 20_000)
+      const load = async (): Promise<void> => {
+        while (!stopping) await one(next++).catch((error: unknown) => errors.push(error))
+      }
+      try {
+        const loads = Array.from({ length: PARALLEL }, load)
+        for (let cuts = 0; cuts < CUTS; cuts += 1) {
+          // Some succeed between two cuts, even on a slow machine.
+          const before = done
+          while (done === before) await Bun.sleep(50)
+          await cut()
+        }
+        stopping = true
+        // A lost query would block its loop here for ever.
+        await Promise.all(loads)
+        await Promise.all(Array.from({ length: PARALLEL }, () => one(next++)))
+        expect(errors.length).toBeGreaterThan(0)
+        expect(errors.filter((error) => !isDatabaseAway(error))).toEqual([])
+        const halves = await admin`select n from pairs group by n having count(*) <> 2`
+        expect([...halves]).toEqual([])
+      } finally {
+        stopping = true
+        await db.close({ timeoutSeconds: 1 })
+        await admin.end()
+        await database.close()
+      }
+    },
+    20_000,
+  )
 })
 
 describe('more statements than connections', () => {

@@ -12,6 +12,7 @@ import { sumHoldings } from '../../db/holdings.ts'
 import { migrate } from '../../db/migrate.ts'
 import { isDatabaseAway } from '../../db/trouble.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
+import { longTest } from '../support/long.ts'
 import { askAfresh, connectToMortal } from '../support/mortal-postgres.ts'
 import { createDatabase, createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
@@ -109,7 +110,7 @@ describe.each(Object.entries(KINDS))('%s', (_, use) => {
   })
 })
 
-test('what a lost host owes fails within seconds, and nothing more is sent to it', async () => {
+longTest('what a lost host owes fails within seconds, and nothing more is sent to it', async () => {
   const proxy = await startTcpProxy(database.url)
   const db = openDb({ url: proxy.url, maxConnections: 3, applicationName: 'silent' })
   const near = openDb({ url: database.url, maxConnections: 1, applicationName: 'slow' })

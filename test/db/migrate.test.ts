@@ -96,7 +96,7 @@ describe('a migration of a database from before the baseline', () => {
 })
 
 describe('a migration with changes', () => {
-  test('gives up if a reader does not end, says why, and leaves nothing half done', async () => {
+  longTest('gives up if a reader does not end, says why, and leaves nothing half done', async () => {
     const before = await objects()
     const migrationsFolder = await withMigrations(
       'create table public.earlier (id integer);--> statement-breakpoint\nalter table public.audit add column later text;',

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ANVIL_FUNDED_ADDRESS, type Anvil, type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
 import { callRpc, callRpcForString } from '../../devnet/rpc.ts'
 import { startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { until } from '../support/until.ts'
 
 const RECIPIENT = '0x00000000000000000000000000000000000000aa'
@@ -48,7 +49,7 @@ test('without a block time, only transactions make blocks', async () => {
   expect(await blockNumber(anvil)).toBe(1)
 })
 
-test('with a block time, blocks come periodically, and at once for a transaction', async () => {
+longTest('with a block time, blocks come periodically, and at once for a transaction', async () => {
   const anvil = await start({ blockTimeSeconds: 1 })
   await until(async () => (await blockNumber(anvil)) === 2)
   const hash = await pay(anvil)

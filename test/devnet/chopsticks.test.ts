@@ -339,7 +339,7 @@ const archiveOf = async (path: string, last: number) => {
   return { archive, often, once }
 }
 
-test('every block is found, even if more are requested at once than memory holds', async () => {
+longTest('every block is found, even if more are requested at once than memory holds', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
   const statePath = join(folder, 'chain.sqlite')
   const numbers = Array.from({ length: 200 }, (_, index) => index + 1)

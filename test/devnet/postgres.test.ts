@@ -57,7 +57,7 @@ longTest('a new server uses UTF-8 and UTC, and keeps its data for the next start
   expect(await query(second.url, 'show fsync')).toMatchObject([{ fsync: 'off' }])
 })
 
-test('a connection without the password is refused', async () => {
+longTest('a connection without the password is refused', async () => {
   const server = await start(shared)
   const url = new URL(server.url)
   url.password = 'postgres'
@@ -88,7 +88,7 @@ longTest('it runs below a folder that only its owner may enter', async () => {
   expect(await query(server.url, 'select 1 as one')).toMatchObject([{ one: 1 }])
 })
 
-test('a port in use is an error', async () => {
+longTest('a port in use is an error', async () => {
   const first = await start(shared)
   await expect(
     startPostgres({ dataDirectory: join(folder, 'data'), durable: false, port: first.port }),

@@ -11,6 +11,7 @@ import { clockFindings, connectionFindings, journalFinding, serverFindings } fro
 import { certificatesIn } from '../support/certificates.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { onServer } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -108,14 +109,14 @@ test('the variables of a worker and of a vault are held against their own roles'
   ])
 })
 
-test('for people it prints what to do below each trouble, and ends with 1', async () => {
+longTest('for people it prints what to do below each trouble, and ends with 1', async () => {
   const { exitCode, output } = await runCliProcess(['doctor'], { ...service.variables, VAULT_SOCKET: '/nowhere/vault' })
   expect(exitCode).toBe(1)
   expect(output).toMatch(/^FAILED {2}vault \/nowhere\/vault: it does not serve: .*\n {8}Check that it runs/m)
   expect(output).toMatch(/^ok {6}database version: PostgreSQL [0-9]+$/m)
 })
 
-test('it changes nothing, not even in a database without keys', async () => {
+longTest('it changes nothing, not even in a database without keys', async () => {
   const fresh = await startService({ rpcUrls: {} })
   try {
     const forget = `update deployment set service_key_id = null, identity_key_id = null returning environment`
@@ -284,7 +285,7 @@ describe('it finds', () => {
     expect(opened.failed[0]?.advice).toContain('chmod 600')
   })
 
-  test('a schema that is older than the code', async () => {
+  longTest('a schema that is older than the code', async () => {
     const older = await startService({ rpcUrls: {} })
     try {
       await onServer(older.database.url, (sql) => sql.unsafe('alter table wallets rename column name to old_name'))
@@ -368,7 +369,7 @@ describe('it finds', () => {
     ])
   })
 
-  test('nodes of another chain, nodes that refuse, and nodes that do not answer', async () => {
+  longTest('nodes of another chain, nodes that refuse, and nodes that do not answer', async () => {
     const sick = startSickNode(chain.rpcUrl)
     try {
       await sick.fall('lies')
@@ -387,7 +388,7 @@ describe('it finds', () => {
     }
   })
 
-  test('methods that a node does not have: a needed one is a failure, another one a warning', async () => {
+  longTest('methods that a node does not have: a needed one is a failure, another one a warning', async () => {
     const without = ['eth_getLogs', 'eth_simulateV1', 'trace_block']
     const missing = { code: -32_601, message: 'Method not found' }
     const node = Bun.serve({
@@ -431,7 +432,7 @@ describe('it finds', () => {
     ])
   })
 
-  test('a clock that differs by an hour', async () => {
+  longTest('a clock that differs by an hour', async () => {
     const preloaded = join(folder, 'late.js')
     await writeFile(preloaded, 'const now = Date.now; Date.now = () => now() - 3_600_000')
     const child = Bun.spawn(

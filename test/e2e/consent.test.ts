@@ -212,7 +212,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await world.sessionsOf(await world.userIdOf(person.email))).toEqual(['email_code logout'])
   })
 
-  test('counts wrong PINs, reports them at the field, and says when the wallets are locked', async () => {
+  longTest('counts wrong PINs, reports them at the field, and says when the wallets are locked', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await allow(on, '12')
@@ -402,7 +402,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toHaveLength(1)
   })
 
-  test("shows strangers' texts as text, shortened and separate from its own words", async () => {
+  longTest("shows strangers' texts as text, shortened and separate from its own words", async () => {
     const person = await newPerson()
     const markup = '<img src=x onerror="document.title=1">'
     const token = await chain.deploy('TestToken', [`\u202eevil ${markup} ${'long '.repeat(60)}`, 'משלום', 6])
@@ -520,7 +520,7 @@ describe.skipIf(!isHere)('the consent page', () => {
   })
 
   describe('for granted policies', () => {
-    test('the account lists each one with its use, and revokes it with the PIN', async () => {
+    longTest('the account lists each one with its use, and revokes it with the PIN', async () => {
       const person = await newPerson()
       const on = await openAs(person, world.addressOf())
       await press(on, /^What Test may do/)
@@ -679,7 +679,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect(await asked.again()).toBe(409)
     })
 
-    test('a rejection ends it; without the passkey nothing is decided', async () => {
+    longTest('a rejection ends it; without the passkey nothing is decided', async () => {
       const { on, id, authenticator } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)

@@ -142,7 +142,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await chain?.stop()
   })
 
-  test('a user makes a code, signs with it, changes the PIN, forgets it, and comes back', async () => {
+  longTest('a user makes a code, signs with it, changes the PIN, forgets it, and comes back', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     const addresses: string[] = []

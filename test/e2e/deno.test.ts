@@ -163,7 +163,7 @@ longTest('its transactions are traced from the request into the worker, with the
   expect(collector.malformed).toEqual([])
 })
 
-test('a user logs in by a mailed code, and wrong PINs and broken bodies are refused as on Bun', async () => {
+longTest('a user logs in by a mailed code, and wrong PINs and broken bodies are refused as on Bun', async () => {
   const people = peopleOf(onDeno)
   const session = await people.logIn('somebody@example.com')
   expect(await people.reach(session)).toBe(200)

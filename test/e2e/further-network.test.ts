@@ -11,6 +11,7 @@ import { createApp } from '../../src/api/app.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Harbor'
@@ -79,7 +80,7 @@ test('a transfer of its coin is previewed, signed and sent, and listed for both 
   expect(status.json).toMatchObject({ network, status: 'success' })
 })
 
-test('a collection is created there, and an NFT of it minted and listed', async () => {
+longTest('a collection is created there, and an NFT of it minted and listed', async () => {
   const own = await service.get('/wallets/get-by-owner-id', { network, owner_id: service.project.projectId })
   await chain.fund(own.json.address)
   const { address } = await service.newWallet({ network })

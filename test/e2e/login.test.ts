@@ -66,7 +66,7 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(complaints).toEqual([])
   })
 
-  test('keeps tokens only in its memory', async () => {
+  longTest('keeps tokens only in its memory', async () => {
     const page = await world.openLogin()
     const addresses: string[] = []
     page.on('request', (request) => addresses.push(request.url()))
@@ -91,7 +91,7 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(await problemOn(page)).toBe('You are logged out. Log in again.')
   })
 
-  test('asks for a fresh login before a login method is added or removed, and then continues', async () => {
+  longTest('asks for a fresh login before a login method is added or removed, and then continues', async () => {
     const page = await world.openLogin()
     await giveAuthenticator(page)
     const email = newAddress()
@@ -149,7 +149,7 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(await world.sessionsOf(user)).toEqual(['email_code user', 'email_code user', 'email_code null'])
   })
 
-  test('shows the name of a project as text', async () => {
+  longTest('shows the name of a project as text', async () => {
     const name = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     const { projectId } = await createProject(world.service.ctx, { name, actor: 'operator' })
     const page = await world.openLogin({ project_id: projectId, state: '"><script>document.title=3</script>' })
@@ -159,7 +159,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('by e-mail', () => {
-    test('logs in with the code from the mailbox, by keyboard alone, and out again', async () => {
+    longTest('logs in with the code from the mailbox, by keyboard alone, and out again', async () => {
       const email = newAddress()
       const page = await world.openLogin()
       const { keyboard } = page
@@ -196,7 +196,7 @@ describe.skipIf(!isHere)('the login page', () => {
       await isLoggedIn(page)
     })
 
-    test('logs in by the link from the mailbox, after it was confirmed on our page', async () => {
+    longTest('logs in by the link from the mailbox, after it was confirmed on our page', async () => {
       const email = newAddress()
       const waiting = await world.openLogin({}, await world.newPage({ userAgent: 'Asker/1.0' }))
       await waiting.getByLabel('E-mail address').fill(email)
@@ -305,7 +305,7 @@ describe.skipIf(!isHere)('the login page', () => {
       },
     )
 
-    test('refuses an assertion with another user’s handle, and a repeated one', async () => {
+    longTest('refuses an assertion with another user’s handle, and a repeated one', async () => {
       const { page } = await withPasskey()
       await logOut(page)
       const proof = await interceptProof(page, () => press(page, 'Use a passkey'))
@@ -351,7 +351,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('by wallet', () => {
-    test('logs in with a message for this page, signed by the browser’s wallet', async () => {
+    longTest('logs in with a message for this page, signed by the browser’s wallet', async () => {
       const account = privateKeyToAccount(generatePrivateKey())
       const page = await world.newPage()
       const signed = await giveWallet(page, account)
@@ -483,35 +483,38 @@ describe.skipIf(!isHere)('the login page', () => {
       },
     )
 
-    test('is the only one that can use the code: whoever reads it on the way does not have the secret', async () => {
-      const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after` })
-      const email = newAddress()
-      let proof: Record<string, unknown> = {}
-      await page.route('**/users/verify-login', async (route) => {
-        const sent = route.request().postDataJSON()
-        if (sent.session_challenge_code === undefined) return route.continue()
-        proof = sent
-        await route.abort()
-      })
-      await world.logInByCode(page, email)
-      await press(page, 'Not now')
-      const { session_challenge_code: code } = await until('the app to have the code', async () =>
-        proof.session_challenge_code === undefined ? null : proof,
-      )
-      const visitor = world.service.as({ projectId: world.projectId, apiKey: '' }, world.origin)
-      const prove = async (body: object) =>
-        (await visitor.post('/users/verify-login', body, { authorization: undefined })).status
-      for (const secret of [{}, { code_verifier: 'a'.repeat(43) }, { code_verifier: PKCE.code_challenge }]) {
-        expect(await prove({ session_challenge_code: code, ...secret })).toBe(401)
-      }
-      const user = await world.userIdOf(email)
-      expect(await world.sessionsOf(user)).toEqual(['email_code logout'])
-      expect(await prove(proof)).toBe(200)
-      expect(await prove(proof)).toBe(401)
-      expect(await world.sessionsOf(user)).toEqual(['email_code logout', 'session_challenge null'])
-    })
+    longTest(
+      'is the only one that can use the code: whoever reads it on the way does not have the secret',
+      async () => {
+        const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after` })
+        const email = newAddress()
+        let proof: Record<string, unknown> = {}
+        await page.route('**/users/verify-login', async (route) => {
+          const sent = route.request().postDataJSON()
+          if (sent.session_challenge_code === undefined) return route.continue()
+          proof = sent
+          await route.abort()
+        })
+        await world.logInByCode(page, email)
+        await press(page, 'Not now')
+        const { session_challenge_code: code } = await until('the app to have the code', async () =>
+          proof.session_challenge_code === undefined ? null : proof,
+        )
+        const visitor = world.service.as({ projectId: world.projectId, apiKey: '' }, world.origin)
+        const prove = async (body: object) =>
+          (await visitor.post('/users/verify-login', body, { authorization: undefined })).status
+        for (const secret of [{}, { code_verifier: 'a'.repeat(43) }, { code_verifier: PKCE.code_challenge }]) {
+          expect(await prove({ session_challenge_code: code, ...secret })).toBe(401)
+        }
+        const user = await world.userIdOf(email)
+        expect(await world.sessionsOf(user)).toEqual(['email_code logout'])
+        expect(await prove(proof)).toBe(200)
+        expect(await prove(proof)).toBe(401)
+        expect(await world.sessionsOf(user)).toEqual(['email_code logout', 'session_challenge null'])
+      },
+    )
 
-    test('redirects only to an origin that the project allows', async () => {
+    longTest('redirects only to an origin that the project allows', async () => {
       const other = await createProject(world.service.ctx, { name: 'Other', actor: 'operator' })
       await addOrigins(world.service.ctx, { projectId: other.projectId, origins: ['https://other.example'] })
       const statusFor = async (query: Record<string, string>) => (await world.service.get('/login', query)).status

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { encodeFunctionData, getAddress, parseEther } from 'viem'
 import { EVM_NETWORKS, type EvmNetwork } from '../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type Chain = Awaited<ReturnType<typeof startChain>>
@@ -121,7 +122,7 @@ describe('sign and send', () => {
     expect(byHash.json.status).toBe('success')
   })
 
-  test('twenty at once from one wallet are all mined, without a gap', async () => {
+  longTest('twenty at once from one wallet are all mined, without a gap', async () => {
     const chain = chains.Avalanche
     const wallet = await service.newWallet({ network: 'Avalanche' })
     await chain.fund(wallet.address)
@@ -173,7 +174,7 @@ describe('sign and send', () => {
 })
 
 describe('a collection that was not made here', () => {
-  test('can be minted to one wallet and transferred to another, and both wallets list it', async () => {
+  longTest('can be minted to one wallet and transferred to another, and both wallets list it', async () => {
     const network = 'Ethereum'
     const chain = chains[network]
     const minter = await projectWallet(network)

@@ -13,7 +13,7 @@ import { freePort } from '../../devnet/port.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
@@ -133,23 +133,28 @@ describe.skipIf(!hasPgBouncer())('by way of a pooler', () => {
   const ITSELF = 'onnect to PostgreSQL itself ("The database" in docs/deployment.md).'
   const DROPPED = 'extra_float_digits,options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout'
 
-  test.each([
-    [
-      'refuses our settings: its own words are kept',
-      {},
-      `PostgreSQL, or a proxy in between, refuses the connection: "unsupported startup parameter: statement_timeout". If it is a proxy, c${ITSELF}`,
-    ],
-    [
-      'drops our settings: each is named',
-      { pool_mode: 'session', ignore_startup_parameters: DROPPED },
-      `These settings do not hold on connections to PostgreSQL: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, search_path, row_security, plan_cache_mode. A proxy in between drops them, or DATABASE_URL has other "options": c${ITSELF}`,
-    ],
-    [
-      'pools transactions',
-      { pool_mode: 'transaction', ignore_startup_parameters: DROPPED },
-      `A proxy between this process and PostgreSQL pools transactions, so what belongs to a session is lost or shared: c${ITSELF}`,
-    ],
-  ])('no command starts, and doctor says why, if it %s', async (_what, settings, sentence) => {
+  test.each(
+    someOf(
+      [
+        [
+          'refuses our settings: its own words are kept',
+          {},
+          `PostgreSQL, or a proxy in between, refuses the connection: "unsupported startup parameter: statement_timeout". If it is a proxy, c${ITSELF}`,
+        ],
+        [
+          'drops our settings: each is named',
+          { pool_mode: 'session', ignore_startup_parameters: DROPPED },
+          `These settings do not hold on connections to PostgreSQL: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, search_path, row_security, plan_cache_mode. A proxy in between drops them, or DATABASE_URL has other "options": c${ITSELF}`,
+        ],
+        [
+          'pools transactions',
+          { pool_mode: 'transaction', ignore_startup_parameters: DROPPED },
+          `A proxy between this process and PostgreSQL pools transactions, so what belongs to a session is lost or shared: c${ITSELF}`,
+        ],
+      ],
+      2,
+    ),
+  )('no command starts, and doctor says why, if it %s', async (_what, settings, sentence) => {
     const pooler = await startPgBouncer(migrated.apiUrl, settings)
     try {
       expect(await refusal(COMMAND, pooler.url)).toBe(sentence)
@@ -249,45 +254,49 @@ const follow = (child: ReturnType<typeof start>) => {
   }
 }
 
-test('a worker that comes before everybody waits for the migration, then for the first vault, and then works', async () => {
-  const urlOf = (url: string) => {
-    const at = new URL(url)
-    at.pathname = `/${emptyDatabase}`
-    return at.href
-  }
-  const unknown = { ETHERUM_RPC_URL: 'http://127.0.0.1:1', BASE_MAX_FEE_GWAI: '1', POLYGON_MAX_FEE_GWEI: '500' }
-  const many = { DATABASE_MAX_CONNECTIONS: '400' }
-  const own = { DATABASE_URL: urlOf(migrated.workerUrl), VAULT_SOCKET: '', IDENTITY_KEY: '' }
-  const worker = start(WORKER, { ...own, ...unknown, ...many })
-  const logged = follow(worker)
-  try {
-    expect(await logged('"the worker waits"')).toMatchObject({ level: 40, reason: expect.stringMatching(NO_SCHEMA) })
-    await migrate(urlOf(migrated.url))
-    expect(await logged('not set up yet')).toMatchObject({ msg: 'the worker waits' })
-    const { url, apiUrl, vaultUrl, workerUrl } = migrated
-    const [ofOwner, ofApi, ofVault, ofWorker] = [url, apiUrl, vaultUrl, workerUrl].map(urlOf)
-    const urls = { url: ofOwner, apiUrl: ofApi, vaultUrl: ofVault, workerUrl: ofWorker }
-    const database = { name: emptyDatabase, ...urls, close: async () => {} } as TestDatabase
-    const service = await startService({
-      database,
-      variables: { ...keys, DEVNET: 'false' },
-      vaultVariables: { ROOT_KEY: rootKey },
-    })
-    try {
-      expect(await logged('"working"')).toMatchObject({ networks: [] })
-      expect(await logged('unknown variables')).toMatchObject({
-        level: 40,
-        variables: ['BASE_MAX_FEE_GWAI', 'ETHERUM_RPC_URL'],
-      })
-      expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 411 })
-    } finally {
-      await service.close()
+longTest(
+  'a worker that comes before everybody waits for the migration, then for the first vault, and then works',
+  async () => {
+    const urlOf = (url: string) => {
+      const at = new URL(url)
+      at.pathname = `/${emptyDatabase}`
+      return at.href
     }
-  } finally {
-    worker.kill('SIGTERM')
-    expect(await worker.exited).toBe(0)
-  }
-}, 120_000)
+    const unknown = { ETHERUM_RPC_URL: 'http://127.0.0.1:1', BASE_MAX_FEE_GWAI: '1', POLYGON_MAX_FEE_GWEI: '500' }
+    const many = { DATABASE_MAX_CONNECTIONS: '400' }
+    const own = { DATABASE_URL: urlOf(migrated.workerUrl), VAULT_SOCKET: '', IDENTITY_KEY: '' }
+    const worker = start(WORKER, { ...own, ...unknown, ...many })
+    const logged = follow(worker)
+    try {
+      expect(await logged('"the worker waits"')).toMatchObject({ level: 40, reason: expect.stringMatching(NO_SCHEMA) })
+      await migrate(urlOf(migrated.url))
+      expect(await logged('not set up yet')).toMatchObject({ msg: 'the worker waits' })
+      const { url, apiUrl, vaultUrl, workerUrl } = migrated
+      const [ofOwner, ofApi, ofVault, ofWorker] = [url, apiUrl, vaultUrl, workerUrl].map(urlOf)
+      const urls = { url: ofOwner, apiUrl: ofApi, vaultUrl: ofVault, workerUrl: ofWorker }
+      const database = { name: emptyDatabase, ...urls, close: async () => {} } as TestDatabase
+      const service = await startService({
+        database,
+        variables: { ...keys, DEVNET: 'false' },
+        vaultVariables: { ROOT_KEY: rootKey },
+      })
+      try {
+        expect(await logged('"working"')).toMatchObject({ networks: [] })
+        expect(await logged('unknown variables')).toMatchObject({
+          level: 40,
+          variables: ['BASE_MAX_FEE_GWAI', 'ETHERUM_RPC_URL'],
+        })
+        expect(await logged('more connections than PostgreSQL has free')).toMatchObject({ level: 40, most: 411 })
+      } finally {
+        await service.close()
+      }
+    } finally {
+      worker.kill('SIGTERM')
+      expect(await worker.exited).toBe(0)
+    }
+  },
+  120_000,
+)
 
 test.each([
   ['the API', API],
@@ -301,7 +310,7 @@ test.each([
   }
 })
 
-test('a worker that waits ends at once when it is told to', async () => {
+longTest('a worker that waits ends at once when it is told to', async () => {
   const worker = start(WORKER, { DATABASE_URL: migrated.workerUrl, VAULT_SOCKET: '', IDENTITY_KEY: '' })
   await follow(worker)('"the worker waits"')
   worker.kill('SIGTERM')
@@ -336,7 +345,7 @@ test('an API says which networks it serves, and which variables it does not know
   await vault.close()
 })
 
-test('a vault says how many connections it may take, and which variables it does not know', async () => {
+longTest('a vault says how many connections it may take, and which variables it does not know', async () => {
   const vault = await startVaultProcess({
     ENVIRONMENT: 'testnet',
     ROOT_KEY: rootKey,

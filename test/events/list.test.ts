@@ -4,6 +4,7 @@ import postgres from 'postgres'
 import { createApiKey, revokeApiKey } from '../../src/identity/api-keys/api-keys.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { startApiProcess } from '../support/api.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { peopleOf } from '../users/people.ts'
 
@@ -135,7 +136,7 @@ const listeners = async (atLeast: number): Promise<void> => {
 }
 
 describe('waiting', () => {
-  test('is answered by the next event, and a stream has it', async () => {
+  longTest('is answered by the next event, and a stream has it', async () => {
     const { projectId, apiKey, client } = await newProject()
     const begun = performance.now()
     const waiting = client.get('/events', { wait: '30' })
@@ -254,55 +255,58 @@ describe('an API process', () => {
     expect(idsOf((await client.get('/events')).json.events)).toEqual(['1'])
   })
 
-  test('that is killed while clients wait: they go on at another one, and lose nothing and see nothing twice', async () => {
-    const { projectId, apiKey } = await newProject()
-    const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
-    const killed = await startApiProcess(service.variables)
-    const urls = [killed.url, service.baseUrl]
-    const all: string[][] = []
-    let breaks = 0
-    /** Asks at the first API until it breaks, and then at the other one. */
-    const reader = async (ask: (url: string, seen: string[]) => Promise<void>) => {
-      const seen: string[] = []
-      all.push(seen)
-      for (let turn = 0; seen.length < EVENTS; ) {
-        await ask(urls[turn] ?? '', seen).catch(() => {
-          turn += 1
-          breaks += 1
-        })
+  longTest(
+    'that is killed while clients wait: they go on at another one, and lose nothing and see nothing twice',
+    async () => {
+      const { projectId, apiKey } = await newProject()
+      const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
+      const killed = await startApiProcess(service.variables)
+      const urls = [killed.url, service.baseUrl]
+      const all: string[][] = []
+      let breaks = 0
+      /** Asks at the first API until it breaks, and then at the other one. */
+      const reader = async (ask: (url: string, seen: string[]) => Promise<void>) => {
+        const seen: string[] = []
+        all.push(seen)
+        for (let turn = 0; seen.length < EVENTS; ) {
+          await ask(urls[turn] ?? '', seen).catch(() => {
+            turn += 1
+            breaks += 1
+          })
+        }
       }
-    }
-    const polling = reader(async (url, seen) => {
-      const answer = await fetch(`${url}/events?wait=30&after=${seen.at(-1) ?? '0'}`, { headers })
-      const { events } = (await answer.json()) as { events: Shown[] }
-      seen.push(...idsOf(events))
-    })
-    const streaming = reader(async (url, seen) => {
-      const last = seen.at(-1)
-      const answer = await fetch(`${url}/events/stream`, {
-        headers: { ...headers, ...(last === undefined ? {} : { 'last-event-id': last }) },
+      const polling = reader(async (url, seen) => {
+        const answer = await fetch(`${url}/events?wait=30&after=${seen.at(-1) ?? '0'}`, { headers })
+        const { events } = (await answer.json()) as { events: Shown[] }
+        seen.push(...idsOf(events))
       })
-      let text = ''
-      for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-        const parts = (text + chunk).split('\n\n')
-        text = parts.pop() ?? ''
-        for (const part of parts) if (part.includes('\ndata: ')) seen.push(/^id: (\d+)/.exec(part)?.[1] ?? part)
-        if (seen.length >= EVENTS) return
+      const streaming = reader(async (url, seen) => {
+        const last = seen.at(-1)
+        const answer = await fetch(`${url}/events/stream`, {
+          headers: { ...headers, ...(last === undefined ? {} : { 'last-event-id': last }) },
+        })
+        let text = ''
+        for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+          const parts = (text + chunk).split('\n\n')
+          text = parts.pop() ?? ''
+          for (const part of parts) if (part.includes('\ndata: ')) seen.push(/^id: (\d+)/.exec(part)?.[1] ?? part)
+          if (seen.length >= EVENTS) return
+        }
+        throw new Error('the stream broke')
+      })
+      for (let made = 1; made <= EVENTS; made += 1) {
+        await makeUser(projectId)
+        if (made !== EVENTS / 2) continue
+        // Then both wait there for the next one.
+        while (all.some((seen) => seen.length < made)) await Bun.sleep(5)
+        await killed.kill()
       }
-      throw new Error('the stream broke')
-    })
-    for (let made = 1; made <= EVENTS; made += 1) {
-      await makeUser(projectId)
-      if (made !== EVENTS / 2) continue
-      // Then both wait there for the next one.
-      while (all.some((seen) => seen.length < made)) await Bun.sleep(5)
-      await killed.kill()
-    }
-    await Promise.all([polling, streaming])
-    const each = Array.from({ length: EVENTS }, (_, index) => String(index + 1))
-    expect(all).toEqual([each, each])
-    expect(breaks).toBe(2)
-  })
+      await Promise.all([polling, streaming])
+      const each = Array.from({ length: EVENTS }, (_, index) => String(index + 1))
+      expect(all).toEqual([each, each])
+      expect(breaks).toBe(2)
+    },
+  )
 })
 
 describe.each([

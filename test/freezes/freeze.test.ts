@@ -15,7 +15,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 
@@ -454,29 +454,33 @@ describe('a list of freezes that the owner of the database changed', () => {
   })
 })
 
-test('a transaction that was recorded before the freeze is still sent', async () => {
-  const chain = await startChain('Ethereum')
-  const real = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
-  try {
-    const wallet = await real.newWallet({ network: 'Ethereum' })
-    await chain.fund(wallet.address)
-    const send = () =>
-      real.post('/transactions/sign-and-send', {
-        network: 'Ethereum',
-        signer_wallet_address: wallet.address,
-        unsigned_transaction: { to: fundedAccount(5).address, value: '12345' },
-        developer_secret: SECRET,
-      })
-    const recorded = await send()
-    expect(recorded.status).toBe(200)
-    const target = { scope: 'project', projectId: real.project.projectId } as const
-    await freeze(real.ctx, { target, reason: REASON, actor: 'operator' })
-    expect((await send()).json.code).toBe('frozen')
-    const worker = await startWorkerHere(real)
-    expect((await real.settled(recorded.json.transaction_id)).json.status).toBe('success')
-    await worker.stop()
-  } finally {
-    await real.close()
-    await chain.stop()
-  }
-}, 40_000)
+longTest(
+  'a transaction that was recorded before the freeze is still sent',
+  async () => {
+    const chain = await startChain('Ethereum')
+    const real = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    try {
+      const wallet = await real.newWallet({ network: 'Ethereum' })
+      await chain.fund(wallet.address)
+      const send = () =>
+        real.post('/transactions/sign-and-send', {
+          network: 'Ethereum',
+          signer_wallet_address: wallet.address,
+          unsigned_transaction: { to: fundedAccount(5).address, value: '12345' },
+          developer_secret: SECRET,
+        })
+      const recorded = await send()
+      expect(recorded.status).toBe(200)
+      const target = { scope: 'project', projectId: real.project.projectId } as const
+      await freeze(real.ctx, { target, reason: REASON, actor: 'operator' })
+      expect((await send()).json.code).toBe('frozen')
+      const worker = await startWorkerHere(real)
+      expect((await real.settled(recorded.json.transaction_id)).json.status).toBe('success')
+      await worker.stop()
+    } finally {
+      await real.close()
+      await chain.stop()
+    }
+  },
+  40_000,
+)

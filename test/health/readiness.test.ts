@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { missingColumns } from '../../db/queries/server.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startSickNode } from '../support/sick-node.ts'
@@ -28,7 +29,7 @@ const OTHER_SCHEMA = {
   code: 'unavailable',
 }
 
-test('each failing node is reported by its number, without its address', async () => {
+longTest('each failing node is reported by its number, without its address', async () => {
   const chain = await startChain('Ethereum')
   const [first, second] = [startSickNode(chain.rpcUrl), startSickNode(chain.rpcUrl)]
   const other = await startService({ rpcUrls: { Ethereum: `${first.url},${second.url}` } })
@@ -134,7 +135,7 @@ test('an API without a vault says so, and is ready again as soon as there is one
 
 const processes = async () => (await sql`select name from vault_processes order by name`).map(({ name }) => name)
 
-test('a vault without the new root key is not ready after the rotation, and one with both keys is', async () => {
+longTest('a vault without the new root key is not ready after the rotation, and one with both keys is', async () => {
   const folder = service.vaultVariables.VAULT_SOCKET?.replace(/[^/]*$/, '') ?? ''
   const old = await startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: `${folder}old.socket` })
   const both = { ...service.vaultVariables, ROOT_KEY_NEXT: nextRootKey.spec, VAULT_SOCKET: `${folder}both.socket` }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gated, noteWaiting } from '../../src/platform/http/gate.ts'
 import { createQueue } from '../../src/platform/queue.ts'
+import { longTest } from '../support/long.ts'
 import { until } from '../support/until.ts'
 
 const ask = (path = '/wallets', method = 'GET') => new Request(`http://localhost${path}`, { method })
@@ -84,18 +85,21 @@ describe('a process that is late', () => {
     await Promise.all(waiting)
   })
 
-  test('refuses nobody while it is idle, however many wait for others, and for how long nobody was answered', async () => {
-    const { fetch, waiting, letGo, refused } = crowded({ probeMs: 60, waiting: 10 })
-    const asked = async () => (await fetch(ask())).status
-    for (let count = 0; count < 4; count += 1) {
-      await sleep(300)
-      expect(await asked()).toBe(200)
-    }
-    await sleep(1_200)
-    expect([await asked(), refused()]).toEqual([200, 0])
-    letGo()
-    await Promise.all(waiting)
-  })
+  longTest(
+    'refuses nobody while it is idle, however many wait for others, and for how long nobody was answered',
+    async () => {
+      const { fetch, waiting, letGo, refused } = crowded({ probeMs: 60, waiting: 10 })
+      const asked = async () => (await fetch(ask())).status
+      for (let count = 0; count < 4; count += 1) {
+        await sleep(300)
+        expect(await asked()).toBe(200)
+      }
+      await sleep(1_200)
+      expect([await asked(), refused()]).toEqual([200, 0])
+      letGo()
+      await Promise.all(waiting)
+    },
+  )
 })
 
 test('a process that is not late lets in many that wait for others, and no more than it can hold', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/platform/errors.ts'
 import { parseJsonText } from '../../src/platform/http/json-text.ts'
+import { roundsOf } from '../support/long.ts'
 
 const refusalOf = (text: string): string => {
   try {
@@ -61,7 +62,7 @@ describe('the text of a body', () => {
         expect(parseJsonText(JSON.stringify(value))).toEqual(expected)
         expect(parseJsonText(written(value, everyNth))).toEqual(expected)
       }),
-      { seed: 1, numRuns: 500 },
+      { seed: 1, numRuns: roundsOf(500) },
     )
   })
 
@@ -82,7 +83,7 @@ describe('the text of a body', () => {
           }
         },
       ),
-      { seed: 2, numRuns: 2_000 },
+      { seed: 2, numRuns: roundsOf(2_000) },
     )
   })
 

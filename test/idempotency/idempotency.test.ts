@@ -15,6 +15,7 @@ import { listen } from '../../src/platform/http/listen.ts'
 import { createPolicy } from '../../src/signing/policies/policies.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -214,7 +215,7 @@ describe('the same key and body, 50 times at once, at two processes', () => {
     expect(told(answer)).toEqual({ status: 409, code: 'idempotency_mismatch' })
   })
 
-  test('so do mint, transfer and collections', async () => {
+  longTest('so do mint, transfer and collections', async () => {
     const { from, contract, named } = await collection()
     const common = { network, from, contract_address: contract, developer_secret: SECRET }
     const requests = [

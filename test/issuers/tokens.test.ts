@@ -10,6 +10,7 @@ import type { TokenCheck } from '../../src/identity/issuers/verify-token.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { type Answer, AUDIENCE, newKey, startIssuer, type TestIssuer } from '../support/issuer.ts'
+import { someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NAME = 'firebase'
@@ -108,7 +109,7 @@ describe('a token counts', () => {
     expect(await kindOf(await issuer.token({}, { typ }))).toBe('user')
   })
 
-  test.each([...ISSUER_ALGORITHMS])('signed by %s, if the operator allowed that', async (algorithm) => {
+  test.each(someOf([...ISSUER_ALGORITHMS], 4))('signed by %s, if the operator allowed that', async (algorithm) => {
     const [id, other] = [await newProject(), await startIssuer({ alg: algorithm })]
     try {
       await add(other, { projectId: id, algorithms: [algorithm] })

@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import { runCli, terminal } from '../support/cli.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 import { at, NETWORK, PIN, startWorld } from './keys-world.ts'
@@ -100,16 +101,20 @@ test('users log in again and sign with their wallets; what nothing confirms has 
   expect(found.errors).toContain('The identity key does not fit this database')
 }, 60_000)
 
-test('is refused if the audit does not hold, because nothing confirms the wallets then', async () => {
-  const other = await startWorld('IDENTITY_KEY')
-  const db = other.service.database.sql
-  try {
-    await db`alter table audit disable trigger append_only`
-    await db`update audit set details = details || '{"address": "0x"}' where action = 'wallet_created'`
-    const refused = await other.asOwner([...replace, '--yes'], 'next')
-    expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('The audit does not hold')])
-    expect((await other.service.get('/wallets', { network: NETWORK })).status).toBe(200)
-  } finally {
-    await other.close()
-  }
-}, 60_000)
+longTest(
+  'is refused if the audit does not hold, because nothing confirms the wallets then',
+  async () => {
+    const other = await startWorld('IDENTITY_KEY')
+    const db = other.service.database.sql
+    try {
+      await db`alter table audit disable trigger append_only`
+      await db`update audit set details = details || '{"address": "0x"}' where action = 'wallet_created'`
+      const refused = await other.asOwner([...replace, '--yes'], 'next')
+      expect([refused.exitCode, refused.errors]).toEqual([1, expect.stringContaining('The audit does not hold')])
+      expect((await other.service.get('/wallets', { network: NETWORK })).status).toBe(200)
+    } finally {
+      await other.close()
+    }
+  },
+  60_000,
+)

@@ -7,6 +7,7 @@ import { openMail } from '../../src/identity/mail/queue.ts'
 import { sendMail } from '../../src/identity/mail/send.ts'
 import { createWorkerAudit } from '../../src/platform/audit/audit.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 import { peopleOf } from '../users/people.ts'
 import { startReceiver } from '../webhooks/receiver.ts'
@@ -88,14 +89,18 @@ test('a worker that still has the earlier key fails no mail: it says that it mus
   expect(await sql`select from audit where action = 'row_forged'`).toHaveLength(0)
 })
 
-test('a webhook signs with the secret that its receiver has had all the time', async () => {
-  const { service, sets } = world
-  const worker = await startWorkerHere(service, { SERVICE_KEY: sets.next.SERVICE_KEY ?? '' })
-  await at(service, (await world.startApi('next')).url).newWallet({ network: NETWORK })
-  expect(await receiver.until(1)).toMatchObject([{ payload: { type: 'wallet.created' } }])
-  expect(receiver.refused).toEqual([])
-  await worker.stop()
-}, 60_000)
+longTest(
+  'a webhook signs with the secret that its receiver has had all the time',
+  async () => {
+    const { service, sets } = world
+    const worker = await startWorkerHere(service, { SERVICE_KEY: sets.next.SERVICE_KEY ?? '' })
+    await at(service, (await world.startApi('next')).url).newWallet({ network: NETWORK })
+    expect(await receiver.until(1)).toMatchObject([{ payload: { type: 'wallet.created' } }])
+    expect(receiver.refused).toEqual([])
+    await worker.stop()
+  },
+  60_000,
+)
 
 test('the earlier key is refused for a start, for mails and for rows of the audit', async () => {
   const { service } = world

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
 import { holdTable } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { alerts, groupsIn, questions, selectorsIn } from '../support/monitoring.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -476,7 +477,7 @@ describe('with an unreachable or slow database', () => {
     expect(all.map((metrics) => metrics.value('database_up'))).toEqual(all.map(() => 0))
   }
 
-  test('simultaneous scrapes wait for some seconds, and only one of them queries it', async () => {
+  longTest('simultaneous scrapes wait for some seconds, and only one of them queries it', async () => {
     await using release = await holdTable(sql, 'transactions', 'access exclusive')
     let most = 0
     let isOver = false
@@ -686,7 +687,7 @@ describe('the metrics token', () => {
     }
   })
 
-  test('that is not set leaves the metrics closed, except on the devnet', async () => {
+  longTest('that is not set leaves the metrics closed, except on the devnet', async () => {
     const closed = await startService({ variables: { DEVNET: 'false' } })
     try {
       for (const authorization of [undefined, `Bearer ${TOKEN}`, `Bearer ${closed.project.apiKey}`]) {
@@ -699,38 +700,41 @@ describe('the metrics token', () => {
     }
   })
 
-  test("is not needed at the metrics' own listener, which serves nothing else; the main listener is then closed", async () => {
-    const server = Bun.spawn(['bun', programPath('src/main/api')], {
-      env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' },
-      stdout: 'pipe',
-      stderr: 'inherit',
-    })
-    let log = ''
-    for await (const chunk of server.stdout) {
-      log += Buffer.from(chunk).toString()
-      if (log.includes('"url":')) break
-    }
-    try {
-      const metricsUrl = /"metricsUrl":"([^"]+)"/.exec(log)?.[1] ?? ''
-      const url = /"url":"([^"]+)"/.exec(log)?.[1] ?? ''
-      expect((await fetch(`${url}/metrics`)).status).toBe(401)
-      expect((await fetch(`${url}/nowhere`)).status).toBe(404)
-      const apart = await fetch(metricsUrl)
-      expect(apart.status).toBe(200)
-      const metrics = readMetrics(await apart.text())
-      expect(metrics.value('database_up')).toBe(1)
-      // This listener exposes the counts of the main one.
-      expect(metrics.sum('http_request_duration_seconds_count', { route: 'other', status: '404' })).toBe(1)
-      for (const path of ['/healthz', '/wallets', '/openapi/json']) {
-        const answer = await fetch(new URL(path, metricsUrl))
-        expect({ path, status: answer.status }).toEqual({ path, status: 404 })
-        expect(await answer.json()).toEqual({ error: 'There is no such path.', code: 'not_found' })
+  longTest(
+    "is not needed at the metrics' own listener, which serves nothing else; the main listener is then closed",
+    async () => {
+      const server = Bun.spawn(['bun', programPath('src/main/api')], {
+        env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' },
+        stdout: 'pipe',
+        stderr: 'inherit',
+      })
+      let log = ''
+      for await (const chunk of server.stdout) {
+        log += Buffer.from(chunk).toString()
+        if (log.includes('"url":')) break
       }
-    } finally {
-      server.kill('SIGTERM')
-      expect(await server.exited).toBe(0)
-    }
-  })
+      try {
+        const metricsUrl = /"metricsUrl":"([^"]+)"/.exec(log)?.[1] ?? ''
+        const url = /"url":"([^"]+)"/.exec(log)?.[1] ?? ''
+        expect((await fetch(`${url}/metrics`)).status).toBe(401)
+        expect((await fetch(`${url}/nowhere`)).status).toBe(404)
+        const apart = await fetch(metricsUrl)
+        expect(apart.status).toBe(200)
+        const metrics = readMetrics(await apart.text())
+        expect(metrics.value('database_up')).toBe(1)
+        // This listener exposes the counts of the main one.
+        expect(metrics.sum('http_request_duration_seconds_count', { route: 'other', status: '404' })).toBe(1)
+        for (const path of ['/healthz', '/wallets', '/openapi/json']) {
+          const answer = await fetch(new URL(path, metricsUrl))
+          expect({ path, status: answer.status }).toEqual({ path, status: 404 })
+          expect(await answer.json()).toEqual({ error: 'There is no such path.', code: 'not_found' })
+        }
+      } finally {
+        server.kill('SIGTERM')
+        expect(await server.exited).toBe(0)
+      }
+    },
+  )
 
   test("is also required at a worker's listener, which serves nothing else", async () => {
     const worker = await startScrapedWorker({ METRICS_TOKEN: TOKEN })

@@ -6,6 +6,7 @@ import { type Address, parseAbi, parseEther } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { type Kubo, startKubo } from '../metadata/kubo.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
@@ -102,13 +103,17 @@ test('200 NFTs are one transaction, previewed as what it does', async () => {
   expect(json.simulation.asset_changes[0]).toMatchObject({ to: owner, nft: { contract_address: collection } })
 }, 120_000)
 
-test('a contract wallet mints in its own collection', async () => {
-  const safe = await newWallet('contract')
-  const its = (await succeeded(await create({ from: safe }))).contract_address
-  const mints = [{ recipient: RECIPIENT, metadata: door(1) }, { recipient: RECIPIENT }]
-  await succeeded(await batch({ from: safe, contract_address: its, mints }))
-  expect([await read('ownerOf', 1n, its), await read('ownerOf', 2n, its)]).toEqual([RECIPIENT, RECIPIENT])
-}, 60_000)
+longTest(
+  'a contract wallet mints in its own collection',
+  async () => {
+    const safe = await newWallet('contract')
+    const its = (await succeeded(await create({ from: safe }))).contract_address
+    const mints = [{ recipient: RECIPIENT, metadata: door(1) }, { recipient: RECIPIENT }]
+    await succeeded(await batch({ from: safe, contract_address: its, mints }))
+    expect([await read('ownerOf', 1n, its), await read('ownerOf', 2n, its)]).toEqual([RECIPIENT, RECIPIENT])
+  },
+  60_000,
+)
 
 test('all or nothing: nothing is minted or recorded if one mint fails, or for somebody else', async () => {
   const before = await totalMinted()

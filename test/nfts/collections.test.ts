@@ -4,6 +4,7 @@ import { type Address, getAddress, parseAbi } from 'viem'
 import { createProject } from '../../src/operators/projects.ts'
 import { startKubo } from '../metadata/kubo.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -202,15 +203,19 @@ test('several pieces of an ERC-1155 token can be moved at once, but only one of 
   expect(moved.json.status).toBe('submitted')
 }, 60_000)
 
-test('a network whose collections are not created here is refused before its node is asked', async () => {
-  // Nothing listens at this port.
-  const vara = await startService({ rpcUrls: { Vara: 'http://127.0.0.1:9' } })
-  try {
-    const wanted = { network: 'Vara', name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png' }
-    const refused = await vara.post('/nfts/collections', { ...wanted, ...SECRET })
-    const error = 'Collections of Vara are not created here. Use one that exists.'
-    expect([refused.status, refused.json]).toEqual([501, { error, code: 'not_implemented' }])
-  } finally {
-    await vara.close()
-  }
-}, 30_000)
+longTest(
+  'a network whose collections are not created here is refused before its node is asked',
+  async () => {
+    // Nothing listens at this port.
+    const vara = await startService({ rpcUrls: { Vara: 'http://127.0.0.1:9' } })
+    try {
+      const wanted = { network: 'Vara', name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png' }
+      const refused = await vara.post('/nfts/collections', { ...wanted, ...SECRET })
+      const error = 'Collections of Vara are not created here. Use one that exists.'
+      expect([refused.status, refused.json]).toEqual([501, { error, code: 'not_implemented' }])
+    } finally {
+      await vara.close()
+    }
+  },
+  30_000,
+)

@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, parseAbi } from 'viem'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
@@ -74,60 +75,64 @@ test('pieces of a collection with the usual mint function are minted too', async
   expect(await piecesOf(owner, 7n, multi.address)).toBe(3n)
 }, 60_000)
 
-test('a batch mints new tokens and more pieces of others, all of them or none', async () => {
-  const { contract_address } = await succeeded(await create())
-  await succeeded(await mint({ contract_address, metadata: PRINT }))
-  const batch = (mints: readonly object[], body: object = {}) =>
-    service.post('/nfts/batch-mint', { network, from: owner, contract_address, mints, ...SECRET, ...body })
-  const other = { ...PRINT, name: 'Other' }
-  const mints = [
-    { metadata: other, amount: '5', recipient: RECIPIENT },
-    { token_id: '1', amount: '2' },
-    { token_id: '1', recipient: RECIPIENT },
-    { metadata: other },
-    {},
-  ]
-  const { transaction_hash } = await succeeded(await batch(mints))
-  const held = (account: Address, id: bigint) => piecesOf(account, id, contract_address)
-  expect(await Promise.all([1n, 2n, 3n, 4n].map((id) => held(owner, id)))).toEqual([3n, 0n, 1n, 1n])
-  expect(await Promise.all([1n, 2n, 3n].map((id) => held(RECIPIENT, id)))).toEqual([1n, 5n, 0n])
-  const { input } = await chain.publicClient.getTransaction({ hash: transaction_hash })
-  const asked = { network, from: owner, unsigned_transaction: { to: contract_address, input } }
-  const { json } = await service.post('/transactions/preview', asked)
-  expect([json.function_name, json.simulation.asset_changes?.length]).toEqual(['mintToBatch', 5])
+longTest(
+  'a batch mints new tokens and more pieces of others, all of them or none',
+  async () => {
+    const { contract_address } = await succeeded(await create())
+    await succeeded(await mint({ contract_address, metadata: PRINT }))
+    const batch = (mints: readonly object[], body: object = {}) =>
+      service.post('/nfts/batch-mint', { network, from: owner, contract_address, mints, ...SECRET, ...body })
+    const other = { ...PRINT, name: 'Other' }
+    const mints = [
+      { metadata: other, amount: '5', recipient: RECIPIENT },
+      { token_id: '1', amount: '2' },
+      { token_id: '1', recipient: RECIPIENT },
+      { metadata: other },
+      {},
+    ]
+    const { transaction_hash } = await succeeded(await batch(mints))
+    const held = (account: Address, id: bigint) => piecesOf(account, id, contract_address)
+    expect(await Promise.all([1n, 2n, 3n, 4n].map((id) => held(owner, id)))).toEqual([3n, 0n, 1n, 1n])
+    expect(await Promise.all([1n, 2n, 3n].map((id) => held(RECIPIENT, id)))).toEqual([1n, 5n, 0n])
+    const { input } = await chain.publicClient.getTransaction({ hash: transaction_hash })
+    const asked = { network, from: owner, unsigned_transaction: { to: contract_address, input } }
+    const { json } = await service.post('/transactions/preview', asked)
+    expect([json.function_name, json.simulation.asset_changes?.length]).toEqual(['mintToBatch', 5])
 
-  type Listed = {
-    readonly contract_address: string
-    readonly token_id: string
-    readonly metadata: { name: string } | null
-  }
-  for (let listed: readonly Listed[] = []; listed.length < 3; await sleep(50)) {
-    const answer = await service.get('/nfts', { network, wallet_address: owner, page_size: '100' })
-    listed = answer.json.filter((each: Listed) => each.contract_address === contract_address)
-    if (listed.length < 3) continue
-    expect(listed.map(({ token_id, metadata }) => [token_id, metadata?.name])).toEqual([
-      ['1', 'Print'],
-      ['3', 'Other'],
-      ['4', undefined],
-    ])
-  }
+    type Listed = {
+      readonly contract_address: string
+      readonly token_id: string
+      readonly metadata: { name: string } | null
+    }
+    for (let listed: readonly Listed[] = []; listed.length < 3; await sleep(50)) {
+      const answer = await service.get('/nfts', { network, wallet_address: owner, page_size: '100' })
+      listed = answer.json.filter((each: Listed) => each.contract_address === contract_address)
+      if (listed.length < 3) continue
+      expect(listed.map(({ token_id, metadata }) => [token_id, metadata?.name])).toEqual([
+        ['1', 'Print'],
+        ['3', 'Other'],
+        ['4', undefined],
+      ])
+    }
 
-  expect((await batch([{}, { token_id: '9' }])).json.code).toBe('mint_unsupported')
-  const single = (await succeeded(await create({ standard: 'erc721' }))).contract_address
-  const pieces = await batch([{}, { amount: '2' }], { contract_address: single })
-  expect([pieces.status, pieces.json.code]).toEqual([400, 'invalid_input'])
-  expect(pieces.json.error).toContain('"mints.1.token_id"')
-  for (const [bad, field] of [
-    [{ amount: '0' }, 'mints.1.amount'],
-    [{ amount: String(2n ** 256n) }, 'mints.1.amount'],
-    [{ token_id: String(2n ** 256n) }, 'mints.1.token_id'],
-    [{ token_id: '1', metadata: PRINT }, 'mints.1.metadata'],
-  ] as const) {
-    const answer = await batch([{}, bad])
-    expect([answer.status, answer.json.error]).toEqual([400, expect.stringContaining(`"${field}"`)])
-  }
-  expect(await held(owner, 5n).catch(() => 0n)).toBe(0n)
-}, 60_000)
+    expect((await batch([{}, { token_id: '9' }])).json.code).toBe('mint_unsupported')
+    const single = (await succeeded(await create({ standard: 'erc721' }))).contract_address
+    const pieces = await batch([{}, { amount: '2' }], { contract_address: single })
+    expect([pieces.status, pieces.json.code]).toEqual([400, 'invalid_input'])
+    expect(pieces.json.error).toContain('"mints.1.token_id"')
+    for (const [bad, field] of [
+      [{ amount: '0' }, 'mints.1.amount'],
+      [{ amount: String(2n ** 256n) }, 'mints.1.amount'],
+      [{ token_id: String(2n ** 256n) }, 'mints.1.token_id'],
+      [{ token_id: '1', metadata: PRINT }, 'mints.1.metadata'],
+    ] as const) {
+      const answer = await batch([{}, bad])
+      expect([answer.status, answer.json.error]).toEqual([400, expect.stringContaining(`"${field}"`)])
+    }
+    expect(await held(owner, 5n).catch(() => 0n)).toBe(0n)
+  },
+  60_000,
+)
 
 test('tokens that do not exist, collections without pieces, and other minters are refused', async () => {
   const codeOf = async (body: object) => (await mint(body)).json.code

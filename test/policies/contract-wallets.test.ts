@@ -18,7 +18,7 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import {
   ANYTHING,
   CREATE_PROXY,
@@ -47,7 +47,7 @@ import {
 
 const ETHEREUM_FEE_CAP = 1_000n * 10n ** 9n
 const COIN = 10n ** 18n
-const AT_ONCE = isLong ? 100 : 20
+const AT_ONCE = isLong ? 100 : 6
 
 let world: SafeWorld
 
@@ -76,7 +76,7 @@ describe.each([...(isLong ? ([['without code', 'newSafe']] as const) : []), ['wi
       ])
     })
 
-    test("does not judge what the owner's key signs around it", async () => {
+    longTest("does not judge what the owner's key signs around it", async () => {
       const safe = await world[make]()
       const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
       for (const to of [safe.address, proxyFactory, multiSendCallOnly]) await world.policy(safe, [rule('to', 'eq', to)])
@@ -89,7 +89,7 @@ describe.each([...(isLong ? ([['without code', 'newSafe']] as const) : []), ['wi
       expect(await world.recorded(safe)).toEqual([])
     })
 
-    test('can allow mint and transfer', async () => {
+    longTest('can allow mint and transfer', async () => {
       const safe = await world[make]()
       const own = await world.chain.deploy('WizardCollection', ['Own', 'OWN', safe.address])
       const held = await world.chain.deploy('WizardCollection', ['Held', 'HELD', fundedAccount(0).address])

@@ -299,20 +299,24 @@ describe('limits', () => {
   })
 
   // limits.test.ts has the same for signatures, over two vaults.
-  test('hold for a hundred transactions at once on the last use, over two processes: one is sent', async () => {
-    const path = '/transactions/sign-and-send'
-    const wallet = await newWallet()
-    const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
-    const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
-    const posts = Array.from({ length: 100 }, (_, index) => (index % 2 ? service.post : second.as)(path, body))
-    const answers = (await Promise.all(posts)).map(told)
-    expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
-    expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
-    expect(await used(uuid)).toEqual([1, '1'])
-    expect(
-      await sql`select from audit where details->>'policy' = ${uuid} and action like 'transaction_%'`,
-    ).toHaveLength(1)
-  }, 20_000)
+  longTest(
+    'hold for a hundred transactions at once on the last use, over two processes: one is sent',
+    async () => {
+      const path = '/transactions/sign-and-send'
+      const wallet = await newWallet()
+      const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
+      const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
+      const posts = Array.from({ length: 100 }, (_, index) => (index % 2 ? service.post : second.as)(path, body))
+      const answers = (await Promise.all(posts)).map(told)
+      expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
+      expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
+      expect(await used(uuid)).toEqual([1, '1'])
+      expect(
+        await sql`select from audit where details->>'policy' = ${uuid} and action like 'transaction_%'`,
+      ).toHaveLength(1)
+    },
+    20_000,
+  )
 
   longTest(
     'hold for a hundred transactions at once on the last of a fee budget, over two processes: to the last wei',

@@ -9,6 +9,7 @@ import {
   type TransactionSerializedEIP2930,
 } from 'viem'
 import { deploymentData } from '../../src/chains/evm/safe/settings.ts'
+import { longTest } from '../support/long.ts'
 import {
   ANYTHING,
   callOf,
@@ -348,7 +349,7 @@ describe('the fee budget', () => {
     expect((await feesOf(uuid)).spent - before).toBe(dearest(after[2] ?? []))
   })
 
-  test('must cover both the execution and the deployment', async () => {
+  longTest('must cover both the execution and the deployment', async () => {
     const safe = await world.newSafe()
     const twin = await world.newSafe()
     await world.policy(twin, ANYTHING)
@@ -368,7 +369,7 @@ describe('the fee budget', () => {
     expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
   })
 
-  test('limits gas and fees of batches and contract wallets as for an eoa wallet', async () => {
+  longTest('limits gas and fees of batches and contract wallets as for an eoa wallet', async () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, ANYTHING)
     for (const act of acts()) {

@@ -13,7 +13,7 @@ import { startVaultProcess } from '../support/vault.ts'
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
-const AT_ONCE = isLong ? 100 : 24
+const AT_ONCE = isLong ? 100 : 6
 const VALUE = 7n
 const MAX_FEE_PER_GAS = 2_000_000_000n
 const TERMS = { maxFeePerGas: String(MAX_FEE_PER_GAS), maxPriorityFeePerGas: '1' }

@@ -93,51 +93,63 @@ const state = async () =>
     is_behind: boolean
   }
 
-test('after a restore that was killed half way the vault still opens no key, and the next one brings in the rest', async () => {
-  const wallet = await fundedWallet()
-  await takeBackup()
-  const key = newKey()
-  const body = payment(wallet)
-  const paid = await pay(wallet, key, body)
-  expect(paid.status).toBe(200)
-  await goBack()
-  // So far it came.
-  const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
-  expect((await operator.replayJournal()).rows).toBeGreaterThanOrEqual(0)
-  await world.restartVaults()
-  expect((await state()).is_behind).toBe(true)
-  expect((await pay(wallet, newKey())).status).toBe(503)
-  expect(await restore()).toMatchObject({ transactions: 1, skipped: [] })
-  const again = await pay(wallet, key, body)
-  expect([again.status, again.json.transaction_id]).toEqual([200, paid.json.transaction_id])
-}, 60_000)
+longTest(
+  'after a restore that was killed half way the vault still opens no key, and the next one brings in the rest',
+  async () => {
+    const wallet = await fundedWallet()
+    await takeBackup()
+    const key = newKey()
+    const body = payment(wallet)
+    const paid = await pay(wallet, key, body)
+    expect(paid.status).toBe(200)
+    await goBack()
+    // So far it came.
+    const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
+    expect((await operator.replayJournal()).rows).toBeGreaterThanOrEqual(0)
+    await world.restartVaults()
+    expect((await state()).is_behind).toBe(true)
+    expect((await pay(wallet, newKey())).status).toBe(503)
+    expect(await restore()).toMatchObject({ transactions: 1, skipped: [] })
+    const again = await pay(wallet, key, body)
+    expect([again.status, again.json.transaction_id]).toEqual([200, paid.json.transaction_id])
+  },
+  60_000,
+)
 
-test('a key that was opened before the database was restored signs nothing after', async () => {
-  const address = await fundedWallet()
-  await takeBackup()
-  await apis[0].newWallet({ network })
-  const [row] = await onServer(server.url, (sql) => sql`select * from wallets where address = ${address}`)
-  const wallet = {
-    id: row?.id,
-    projectId: row?.project_id,
-    ownerId: row?.owner_id,
-    network,
-    keyringId: row?.keyring_id,
-    controlMode: row?.control_mode,
-    type: row?.type,
-    address,
-    publicKey: new Uint8Array(row?.public_key),
-  } as const
-  const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
-  using key = await operator.openKey({ wallet, credentials: { developerSecret: SECRET }, actor: 'operator' })
-  await server.goBack()
-  while (!(await state()).is_behind) await new Promise((resolve) => setTimeout(resolve, 50))
-  const unsigned = toBytes(serializeTransaction({ chainId: 31_337, to: address, gas: 21_000n, type: 'eip1559' }))
-  const use = { action: 'transaction_signed', details: {}, payloads: [{ kind: 'evm_transaction', unsigned }] } as const
-  await expect(key.sign(use)).rejects.toThrow('cli restore')
-  await restore()
-  await expect(key.sign(use)).resolves.toHaveLength(1)
-}, 60_000)
+longTest(
+  'a key that was opened before the database was restored signs nothing after',
+  async () => {
+    const address = await fundedWallet()
+    await takeBackup()
+    await apis[0].newWallet({ network })
+    const [row] = await onServer(server.url, (sql) => sql`select * from wallets where address = ${address}`)
+    const wallet = {
+      id: row?.id,
+      projectId: row?.project_id,
+      ownerId: row?.owner_id,
+      network,
+      keyringId: row?.keyring_id,
+      controlMode: row?.control_mode,
+      type: row?.type,
+      address,
+      publicKey: new Uint8Array(row?.public_key),
+    } as const
+    const operator = openVaultsAsOperator({ config: apis[0].ctx.config, process: 'test' })
+    using key = await operator.openKey({ wallet, credentials: { developerSecret: SECRET }, actor: 'operator' })
+    await server.goBack()
+    while (!(await state()).is_behind) await new Promise((resolve) => setTimeout(resolve, 50))
+    const unsigned = toBytes(serializeTransaction({ chainId: 31_337, to: address, gas: 21_000n, type: 'eip1559' }))
+    const use = {
+      action: 'transaction_signed',
+      details: {},
+      payloads: [{ kind: 'evm_transaction', unsigned }],
+    } as const
+    await expect(key.sign(use)).rejects.toThrow('cli restore')
+    await restore()
+    await expect(key.sign(use)).resolves.toHaveLength(1)
+  },
+  60_000,
+)
 
 test('what was signed for a request that another process had answered meanwhile is not sent', async () => {
   const wallet = await fundedWallet()

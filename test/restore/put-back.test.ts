@@ -160,7 +160,7 @@ describe.each([
     expect(await signMessage(wallet, PIN)).toBe(LOCKED)
   })
 
-  test('a recovery code that was replaced, and a passkey that was removed, do not come back', async () => {
+  longTest('a recovery code that was replaced, and a passkey that was removed, do not come back', async () => {
     const wallet = await newWallet()
     const of = { network, address: wallet.address }
     const post = async (path: string, body: object) => service.post(`/wallets/${path}`, { ...of, ...body })
@@ -319,40 +319,47 @@ describe.each([
   })
 })
 
-test('control that was shared after the state that a restore brought back is shared again by the journal', async () => {
-  const wallet = await newWallet()
-  const [{ keyring_id: id } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
-  const exported = async (credentials: object) => {
-    const { status, json } = await service.post('/wallets/export', { network, address: wallet.address, ...credentials })
-    return status === 200 ? json.mnemonic_phrase : json.code
-  }
-  const phrase = await exported({ user_pin: PIN })
-  await marked()
-  const { id: journalId, known } = await journal()
-  const seed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
-  const locks = await remember('owner_locks', { column: 'keyring_id', value: id })
-  const keys = await remember('wallet_keys', { column: 'keyring_id', value: id })
-  const both = { user_pin: PIN, developer_secret: SECRET }
-  const theirs = { owner_id: wallet.owner_id, name: 'D', control_mode: 'developer', network: 'Vara' }
-  const made = await service.post('/wallets', { ...theirs, ...both })
-  expect(codeOf(made)).toBe('done')
-  // As a backup of before would have it.
-  await world.stopVaults()
-  await sql`delete from wallets where id = ${made.json.id}`
-  await keys()
-  await locks()
-  await seed()
-  await sql`update vault_journals set records = ${known} where id = ${journalId}`
-  await world.startVaults()
-  expect(await exported({ user_pin: PIN })).toBe('unavailable')
-  const { exitCode } = await runCli(['restore'], service.variables)
-  expect(exitCode).toBe(0)
-  expect([await exported({ user_pin: PIN }), await exported(both)]).toEqual(['credential_required', phrase])
-  const [back] = await sql`select control_mode from wallets where id = ${made.json.id}`
-  expect(back).toEqual({ control_mode: 'developer' })
-  const verified = JSON.parse((await runCli(['audit', 'verify', '--json'], service.variables)).output)
-  expect(verified.custody.forged.filter((row: { id: string }) => row.id === id)).toEqual([])
-})
+longTest(
+  'control that was shared after the state that a restore brought back is shared again by the journal',
+  async () => {
+    const wallet = await newWallet()
+    const [{ keyring_id: id } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`
+    const exported = async (credentials: object) => {
+      const { status, json } = await service.post('/wallets/export', {
+        network,
+        address: wallet.address,
+        ...credentials,
+      })
+      return status === 200 ? json.mnemonic_phrase : json.code
+    }
+    const phrase = await exported({ user_pin: PIN })
+    await marked()
+    const { id: journalId, known } = await journal()
+    const seed = await rememberColumns('keyrings', { column: 'id', value: id }, ['sealed'])
+    const locks = await remember('owner_locks', { column: 'keyring_id', value: id })
+    const keys = await remember('wallet_keys', { column: 'keyring_id', value: id })
+    const both = { user_pin: PIN, developer_secret: SECRET }
+    const theirs = { owner_id: wallet.owner_id, name: 'D', control_mode: 'developer', network: 'Vara' }
+    const made = await service.post('/wallets', { ...theirs, ...both })
+    expect(codeOf(made)).toBe('done')
+    // As a backup of before would have it.
+    await world.stopVaults()
+    await sql`delete from wallets where id = ${made.json.id}`
+    await keys()
+    await locks()
+    await seed()
+    await sql`update vault_journals set records = ${known} where id = ${journalId}`
+    await world.startVaults()
+    expect(await exported({ user_pin: PIN })).toBe('unavailable')
+    const { exitCode } = await runCli(['restore'], service.variables)
+    expect(exitCode).toBe(0)
+    expect([await exported({ user_pin: PIN }), await exported(both)]).toEqual(['credential_required', phrase])
+    const [back] = await sql`select control_mode from wallets where id = ${made.json.id}`
+    expect(back).toEqual({ control_mode: 'developer' })
+    const verified = JSON.parse((await runCli(['audit', 'verify', '--json'], service.variables)).output)
+    expect(verified.custody.forged.filter((row: { id: string }) => row.id === id)).toEqual([])
+  },
+)
 
 longTest('a backup from before the journal was compacted cannot be brought to the present', async () => {
   await marked()

@@ -9,6 +9,7 @@ import { verifyServiceRows } from '../../src/operators/audit/verify-service-rows
 import { createProject } from '../../src/operators/projects.ts'
 import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -180,7 +181,7 @@ describe('the audit records', () => {
     expect(trail).toEqual(['email_code', 'wallet', 'session_challenge', 'passkey'].map((way) => ({ ...by, way })))
   })
 
-  test('logins that are tried too often', async () => {
+  longTest('logins that are tried too often', async () => {
     const trail = await trailOf(async () => {
       for (let tries = 0; tries < 32; tries += 1) {
         const wallet = `0x${String(tries).padStart(40, '0')}`

@@ -12,3 +12,10 @@ export const isLeftOut = (what: string): boolean => {
 /** A test of the long run only. A short case of the same beside it, and a line in docs/testing.md, say what remains. */
 export const longTest = (...[name, ...rest]: Parameters<typeof test>): void =>
   test.skipIf(isLeftOut(String(name)))(name, ...rest)
+
+/** Of many cases of one kind all in the long run, and in the suite the first of each so many. */
+export const someOf = <const Case>(cases: readonly Case[], step: number): readonly Case[] =>
+  cases.filter((_, index) => isLong || index % step === 0)
+
+/** Rounds of a random test: all in the long run, and in the suite a fifth. */
+export const roundsOf = (all: number): number => (isLong ? all : Math.ceil(all / 5))

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
@@ -70,26 +71,30 @@ test('it is minted by its issuer alone, transferred exactly, and the activity sh
   expect(await held(alice)).toBe('1000')
 }, 60_000)
 
-test('several transfers are one batch: all of them, or nothing', async () => {
-  const other = await newWallet()
-  const transfers = [
-    { recipient: bob, amount: '1' },
-    { recipient: other, amount: '2' },
-  ]
-  const sent = await succeeded(await batch({ token, transfers }))
-  expect(sent.contract_address).toBeNull()
-  expect(await activityOf(alice, sent)).toEqual([
-    ['send_token', '1', 'PNT'],
-    ['send_token', '2', 'PNT'],
-  ])
-  // This runtime cannot run a call in advance, so the transaction fails in its block.
-  const tooMuch = [...transfers, { recipient: bob, amount: '999999' }]
-  const { json } = await service.settled((await batch({ token, transfers: tooMuch })).json.transaction_id)
-  expect(json).toMatchObject({ status: 'failed', code: 'execution_reverted' })
-  expect(await held(other)).toBe('2')
-  const coins = await succeeded(await batch({ token: 'DOT', transfers }))
-  expect(await activityOf(other, coins)).toEqual([['receive_token', '2', 'DOT']])
-}, 60_000)
+longTest(
+  'several transfers are one batch: all of them, or nothing',
+  async () => {
+    const other = await newWallet()
+    const transfers = [
+      { recipient: bob, amount: '1' },
+      { recipient: other, amount: '2' },
+    ]
+    const sent = await succeeded(await batch({ token, transfers }))
+    expect(sent.contract_address).toBeNull()
+    expect(await activityOf(alice, sent)).toEqual([
+      ['send_token', '1', 'PNT'],
+      ['send_token', '2', 'PNT'],
+    ])
+    // This runtime cannot run a call in advance, so the transaction fails in its block.
+    const tooMuch = [...transfers, { recipient: bob, amount: '999999' }]
+    const { json } = await service.settled((await batch({ token, transfers: tooMuch })).json.transaction_id)
+    expect(json).toMatchObject({ status: 'failed', code: 'execution_reverted' })
+    expect(await held(other)).toBe('2')
+    const coins = await succeeded(await batch({ token: 'DOT', transfers }))
+    expect(await activityOf(other, coins)).toEqual([['receive_token', '2', 'DOT']])
+  },
+  60_000,
+)
 
 test('what the network cannot do or keep is refused with the name of the field', async () => {
   const named = (body: object) => create({ ...POINTS, ...body })

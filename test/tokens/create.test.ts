@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import { parseAbi } from 'viem'
 import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, SECRET, startTokenWorld, type TokenWorld } from './world.ts'
 
@@ -55,16 +56,20 @@ test('the coin is found by its word, and an address without a token is not found
   expect((await facts('asset:1984')).json.code).toBe('address_invalid')
 })
 
-test('a contract wallet creates a token and mints it', async () => {
-  const safe = await world.newWallet('contract')
-  const { contract_address: its } = await world.create(safe, {
-    decimals: '36',
-    initial_supply: '0.000000000000000000000000000000000001',
-  })
-  const minted = await world.succeeded(await world.mint({ from: safe, contract_address: its, amount: '2' }))
-  await world.activityOf(safe, minted)
-  expect(await world.held(safe, its)).toBe('2.000000000000000000000000000000000001')
-}, 60_000)
+longTest(
+  'a contract wallet creates a token and mints it',
+  async () => {
+    const safe = await world.newWallet('contract')
+    const { contract_address: its } = await world.create(safe, {
+      decimals: '36',
+      initial_supply: '0.000000000000000000000000000000000001',
+    })
+    const minted = await world.succeeded(await world.mint({ from: safe, contract_address: its, amount: '2' }))
+    await world.activityOf(safe, minted)
+    expect(await world.held(safe, its)).toBe('2.000000000000000000000000000000000001')
+  },
+  60_000,
+)
 
 test('the owner mints, others may not, and the activity shows what was minted', async () => {
   const minted = await world.succeeded(

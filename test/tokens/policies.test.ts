@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { type Address, parseEther } from 'viem'
 import { newApprover } from '../approvals/approver.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import type { Answer } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { network, SECRET, startTokenWorld } from './world.ts'
@@ -70,41 +71,45 @@ test('no policy allows a batch of coins by a key, as it is a contract creation',
   await world.succeeded(await world.transfer({ from: wallet, token: 'ETH', recipient: RECIPIENT, amount: '0.1' }))
 }, 60_000)
 
-test('a transfer that people must approve waits for them, and is mined once', async () => {
-  const people = [await newApprover(world.service), await newApprover(world.service)]
-  // A wallet of its own: another policy would allow the transfer without approval.
-  const its: Address = (await world.service.newWallet({ network, ownerId: randomUUID(), pin: PIN.user_pin })).address
-  await world.chain.fund(its, parseEther('10'))
-  await world.succeeded(
-    await world.transfer({ from: wallet, token, recipient: its, amount: '5', ...PIN, developer_secret: undefined }),
-  )
-  const require_approval = { of: 2, from: people.map(({ id }) => id) }
-  const rules = [
-    ['to', token],
-    ['decodedInput.function', 'transfer'],
-  ] as const
-  await agree(rules, { wallet_address: its, require_approval })
-  const recipient = (await world.service.newWallet({ network, ownerId: randomUUID() })).address
-  const body = { network, from: its, token, recipient, amount: '1.5', ...SECRET }
-  const transfer = (rest: object = {}, headers: Record<string, string> = {}) =>
-    world.service.post('/tokens/transfer', { ...body, ...rest }, headers)
-  const asked = await transfer()
-  expect([asked.status, asked.json.status]).toEqual([202, 'waiting'])
-  const { approval_id } = asked.json
-  for (const person of people) {
-    const waiting = await transfer({ approval_id })
-    expect([waiting.status, waiting.json]).toEqual([202, asked.json])
-    const [shown] = await person.waiting()
-    expect(shown).toMatchObject({ approval_id, action: 'token_transfer' })
-    expect(shown.previews[0].simulation.asset_changes).toMatchObject([{ from: its, to: recipient, amount: '1.5' }])
-    expect((await person.decide(approval_id)).status).toBe(200)
-  }
-  expect(codeOf(await transfer({ approval_id, amount: '1.6' }))).toBe('approval_mismatch')
-  const headers = { 'idempotency-key': randomUUID() }
-  const sent = await transfer({ approval_id }, headers)
-  const { transaction_hash } = await world.succeeded(sent)
-  expect((await transfer({ approval_id }, headers)).json).toEqual(sent.json)
-  expect(codeOf(await transfer({ approval_id }))).toBe('approval_ended')
-  expect(await world.activityOf(its, { transaction_hash })).toEqual([['send_token', '1.5', 'PNT']])
-  expect([await world.held(its, token), await world.held(recipient, token)]).toEqual(['3.5', '1.5'])
-}, 60_000)
+longTest(
+  'a transfer that people must approve waits for them, and is mined once',
+  async () => {
+    const people = [await newApprover(world.service), await newApprover(world.service)]
+    // A wallet of its own: another policy would allow the transfer without approval.
+    const its: Address = (await world.service.newWallet({ network, ownerId: randomUUID(), pin: PIN.user_pin })).address
+    await world.chain.fund(its, parseEther('10'))
+    await world.succeeded(
+      await world.transfer({ from: wallet, token, recipient: its, amount: '5', ...PIN, developer_secret: undefined }),
+    )
+    const require_approval = { of: 2, from: people.map(({ id }) => id) }
+    const rules = [
+      ['to', token],
+      ['decodedInput.function', 'transfer'],
+    ] as const
+    await agree(rules, { wallet_address: its, require_approval })
+    const recipient = (await world.service.newWallet({ network, ownerId: randomUUID() })).address
+    const body = { network, from: its, token, recipient, amount: '1.5', ...SECRET }
+    const transfer = (rest: object = {}, headers: Record<string, string> = {}) =>
+      world.service.post('/tokens/transfer', { ...body, ...rest }, headers)
+    const asked = await transfer()
+    expect([asked.status, asked.json.status]).toEqual([202, 'waiting'])
+    const { approval_id } = asked.json
+    for (const person of people) {
+      const waiting = await transfer({ approval_id })
+      expect([waiting.status, waiting.json]).toEqual([202, asked.json])
+      const [shown] = await person.waiting()
+      expect(shown).toMatchObject({ approval_id, action: 'token_transfer' })
+      expect(shown.previews[0].simulation.asset_changes).toMatchObject([{ from: its, to: recipient, amount: '1.5' }])
+      expect((await person.decide(approval_id)).status).toBe(200)
+    }
+    expect(codeOf(await transfer({ approval_id, amount: '1.6' }))).toBe('approval_mismatch')
+    const headers = { 'idempotency-key': randomUUID() }
+    const sent = await transfer({ approval_id }, headers)
+    const { transaction_hash } = await world.succeeded(sent)
+    expect((await transfer({ approval_id }, headers)).json).toEqual(sent.json)
+    expect(codeOf(await transfer({ approval_id }))).toBe('approval_ended')
+    expect(await world.activityOf(its, { transaction_hash })).toEqual([['send_token', '1.5', 'PNT']])
+    expect([await world.held(its, token), await world.held(recipient, token)]).toEqual(['3.5', '1.5'])
+  },
+  60_000,
+)

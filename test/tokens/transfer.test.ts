@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi, parseEther } from 'viem'
 import { tokenAbi } from '../../src/chains/evm/contracts/token.generated.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, startTokenWorld } from './world.ts'
 
@@ -162,32 +163,36 @@ test('all or nothing: a batch of more than the key has moves nothing', async () 
   expect(json.error).toContain('ERC20InsufficientBalance')
 })
 
-test('a key cannot send a foreign token to several recipients at once, and a contract wallet can', async () => {
-  const foreign = await world.chain.deploy('TestToken', ['Foreign', 'FOR', 18])
-  for (const from of [alice, safe]) {
-    await world.chain.write({ contract: foreign, functionName: 'mint', args: [from, parseEther('10')] })
-  }
-  const transfers = [
-    { recipient: bob, amount: '1.5' },
-    { recipient: STRANGER, amount: '2' },
-  ]
-  const refused = await world.batch({ from: alice, token: foreign.address, transfers })
-  expect([refused.status, refused.json.code]).toEqual([400, 'batch_unsupported'])
-  // One transfer is no batch.
-  await world.succeeded(await world.batch({ from: alice, token: foreign.address, transfers: transfers.slice(0, 1) }))
-  const sent = await world.succeeded(await world.batch({ from: safe, token: foreign.address, transfers }))
-  expect(await world.activityOf(safe, sent)).toEqual([
-    ['send_token', '1.5', 'FOR'],
-    ['send_token', '2', 'FOR'],
-  ])
-  const most = await world.batch({
-    from: safe,
-    token: foreign.address,
-    transfers: [...transfers, { recipient: bob, amount: '2' }, { recipient: bob, amount: '1.5' }],
-  })
-  expect([most.status, most.json.code]).toEqual([400, 'execution_reverted'])
-  expect(most.json.error).toContain('(transfers.3)')
-}, 60_000)
+longTest(
+  'a key cannot send a foreign token to several recipients at once, and a contract wallet can',
+  async () => {
+    const foreign = await world.chain.deploy('TestToken', ['Foreign', 'FOR', 18])
+    for (const from of [alice, safe]) {
+      await world.chain.write({ contract: foreign, functionName: 'mint', args: [from, parseEther('10')] })
+    }
+    const transfers = [
+      { recipient: bob, amount: '1.5' },
+      { recipient: STRANGER, amount: '2' },
+    ]
+    const refused = await world.batch({ from: alice, token: foreign.address, transfers })
+    expect([refused.status, refused.json.code]).toEqual([400, 'batch_unsupported'])
+    // One transfer is no batch.
+    await world.succeeded(await world.batch({ from: alice, token: foreign.address, transfers: transfers.slice(0, 1) }))
+    const sent = await world.succeeded(await world.batch({ from: safe, token: foreign.address, transfers }))
+    expect(await world.activityOf(safe, sent)).toEqual([
+      ['send_token', '1.5', 'FOR'],
+      ['send_token', '2', 'FOR'],
+    ])
+    const most = await world.batch({
+      from: safe,
+      token: foreign.address,
+      transfers: [...transfers, { recipient: bob, amount: '2' }, { recipient: bob, amount: '1.5' }],
+    })
+    expect([most.status, most.json.code]).toEqual([400, 'execution_reverted'])
+    expect(most.json.error).toContain('(transfers.3)')
+  },
+  60_000,
+)
 
 test('coins go to several recipients in one transaction, all or nothing', async () => {
   const refuser = (await world.chain.deploy('Refuser')).address

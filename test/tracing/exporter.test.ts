@@ -5,6 +5,7 @@ import { createLog } from '../../src/platform/process/log.ts'
 import { createExporter, type Exporter } from '../../src/platform/tracing/exporter.ts'
 import { newSpanId, newTraceId } from '../../src/platform/tracing/otlp.ts'
 import { startCollector } from '../support/collector.ts'
+import { longTest } from '../support/long.ts'
 
 const QUEUE_MAX = 2_048
 /** Long enough for a slow machine: what was taken too late is sent again. */
@@ -81,7 +82,7 @@ test('a collector that is away fills the queue, and what has no room is counted'
   expect(lines.join('')).not.toContain('secret-of-the-collector')
 })
 
-test('a batch is kept for a collector that is busy, and sent again', async () => {
+longTest('a batch is kept for a collector that is busy, and sent again', async () => {
   const answers = [new Response('', { status: 503 }), new Response('', { status: 429 })]
   const collector = collect(() => answers.shift() ?? Response.json({}))
   const { exporter, dropped, lines } = exportTo(collector.url)

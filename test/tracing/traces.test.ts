@@ -6,6 +6,7 @@ import { parseEther } from 'viem'
 import { startApiProcess } from '../support/api.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { type CollectedSpan, startCollector } from '../support/collector.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
@@ -126,7 +127,7 @@ test('a request, the vault, the nodes, the broadcast and the block are one trace
   expect(request?.resource).toMatchObject({ 'host.name': 'here', 'deployment.environment.name': 'testnet' })
 })
 
-test('a speed-up is a part of the trace of the transaction, with a link to its own', async () => {
+longTest('a speed-up is a part of the trace of the transaction, with a link to its own', async () => {
   const [first, second] = ['1af7651916cd43dd8448eb211c80319c', '2af7651916cd43dd8448eb211c80319c']
   const headersOf = (traceId: string) => ({ traceparent: `00-${traceId}-${CLIENT.spanId}-01` })
   await chain.setAutomine(false)

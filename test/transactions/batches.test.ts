@@ -8,7 +8,7 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 const network = 'Ethereum'
@@ -61,19 +61,22 @@ beforeEach(async () => {
   signer = await world.newSigner()
 })
 
-test('all transactions of a block are settled in its step, with one receipt request each, in bounded batches', async () => {
-  const ids = await sendMany(MANY)
-  expect(await statuses(ids)).toEqual(['pending'])
-  await chain.mine()
-  gate.takeRequests()
-  expect(await trackStep(world.ctx, world.chain)).toBe('advanced')
-  expect(await statuses(ids)).toEqual(['success'])
-  const requests = gate.takeRequests()
-  expect(requests.flat().filter((method) => method === 'eth_getTransactionReceipt')).toHaveLength(MANY)
-  expect(requests.flat()).not.toContain('eth_getTransactionByHash')
-  expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
-  expect(requests.length).toBeLessThan(10)
-})
+longTest(
+  'all transactions of a block are settled in its step, with one receipt request each, in bounded batches',
+  async () => {
+    const ids = await sendMany(MANY)
+    expect(await statuses(ids)).toEqual(['pending'])
+    await chain.mine()
+    gate.takeRequests()
+    expect(await trackStep(world.ctx, world.chain)).toBe('advanced')
+    expect(await statuses(ids)).toEqual(['success'])
+    const requests = gate.takeRequests()
+    expect(requests.flat().filter((method) => method === 'eth_getTransactionReceipt')).toHaveLength(MANY)
+    expect(requests.flat()).not.toContain('eth_getTransactionByHash')
+    expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
+    expect(requests.length).toBeLessThan(10)
+  },
+)
 
 test('a receipt that the node does not have yet is requested again, and does not delay others', async () => {
   const ids = await sendMany(3)

@@ -7,6 +7,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { testContract } from '../support/contracts.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -142,7 +143,7 @@ describe('two transactions of one signer, the first not yet sent, are both mined
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('deposit, then withdraw, for the lack of which the contract has the words of a node', async () => {
+  longTest('deposit, then withdraw, for the lack of which the contract has the words of a node', async () => {
     const wallet = await fundedWallet()
     await chain.setAutomine(true)
     const { address: to, abi } = await chain.deploy('WrappedCoin')
@@ -156,7 +157,7 @@ describe('two transactions of one signer, the first not yet sent, are both mined
     await minedInOrder([accepted(await send(wallet, deposit)), accepted(await send(wallet, withdraw))])
   })
 
-  test('approve, then transferFrom, which comes while the approval is prepared', async () => {
+  longTest('approve, then transferFrom, which comes while the approval is prepared', async () => {
     const wallet = await fundedWallet()
     const token = await tokenOf(wallet)
     using preparing = gate.hold('before', 'eth_estimateGas')
@@ -209,7 +210,7 @@ describe('transactions of two signers of a project', () => {
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('a mint, then a transfer by the recipient', async () => {
+  longTest('a mint, then a transfer by the recipient', async () => {
     const [minter, holder] = [await fundedWallet(), await fundedWallet()]
     await chain.setAutomine(true)
     const nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', minter])
@@ -252,7 +253,7 @@ describe('transactions of two signers of a project', () => {
     }
   })
 
-  test('transactions of another project are neither waited for nor taken into account', async () => {
+  longTest('transactions of another project are neither waited for nor taken into account', async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const theirs = await other.newWallet({ network })
     await chain.fund(theirs.address)

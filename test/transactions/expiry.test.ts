@@ -4,6 +4,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { cancelTransaction } from '../../src/signing/transactions/waiting.ts'
+import { longTest } from '../support/long.ts'
 import { type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n
@@ -57,7 +58,7 @@ describe('a sender that can no longer pay the value', () => {
     await ends({ from, given, next })
   })
 
-  test('before any node accepted it: the same happens, and the transaction has not climbed meanwhile', async () => {
+  longTest('before any node accepted it: the same happens, and the transaction has not climbed meanwhile', async () => {
     const from = await world.wallet()
     world.node.breakOff(() => true)
     const [given, next] = await pairOf(from, { value: String(ETHER) })
@@ -166,7 +167,7 @@ describe('a transaction that the node never accepts', () => {
     await ends({ from, given, next })
   })
 
-  test('nor its cancel, until the node accepts a rung again: that rung is sent instead, and succeeds', async () => {
+  longTest('nor its cancel, until the node accepts a rung again: that rung is sent instead, and succeeds', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, {})
@@ -184,7 +185,7 @@ describe('a transaction that the node never accepts', () => {
     expect((await world.service.settled(next)).json.status).toBe('success')
   })
 
-  test('nor the cancel that an operator requested: no rung is sent again', async () => {
+  longTest('nor the cancel that an operator requested: no rung is sent again', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, {})

@@ -7,7 +7,7 @@
 import { describe, expect, test } from 'bun:test'
 import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/signing/transactions/transition.ts'
 import { explore } from '../support/explore.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { foldsOf } from './fold.ts'
 import { type Bounds, foldedWorld } from './folded-world.ts'
 import { LADDER, RULES, type Rules } from './rules.ts'
@@ -73,11 +73,11 @@ describe('the plain model has the same properties, and the folded model contains
     )
 
   plain('one intent: crash, a lost answer, cancel, two workers', [1], { crash: 1, silence: 1, expire: 1, beside: 1 })
+  if (!isLong) return
   plain('one intent: lost job, a node that forgets or does not know ours, cancel', [1], {
     ...{ lostJob: 1, forget: 1, lag: 1, expire: 1, revert: 1 },
   })
   plain('two intents', [2], {})
-  if (!isLong) return
   plain('one intent: reorganisation and outside transaction', [1], { reorg: 1, stranger: 1 })
   plain('one intent: rising fees, cancel', [1], { fees: 2, expire: 1 })
   plain('one intent: rising fees, a node that forgets, cancel', [1], { fees: 1, forget: 1, expire: 1 })
@@ -108,7 +108,7 @@ describe('the plain model has the same properties, and the folded model contains
 describe('if a result is reported after two blocks, and final after three', () => {
   const DEPTH: Depth = { confirmations: 2, final: 2 }
 
-  test('reorganisations of one or two blocks violate no property', () => {
+  longTest('reorganisations of one or two blocks violate no property', () => {
     const budget = { reorg: 1, expire: 1, revert: isLong ? 1 : 0 }
     const report = explore(smallWorld({ signers: [1], budget, rules: RULES, depth: DEPTH }), { statesMax: STATES_MAX })
     count(report.states, 'one intent: reorganisation of one or two blocks, cancel')
@@ -133,9 +133,9 @@ describe('speed-ups keep the same properties, and every sent attempt stays known
       TIMEOUT_MS,
     )
 
-  anew('rising fees', { fees: 1 })
   anew('reorganisation', { reorg: 1 })
   if (!isLong) return
+  anew('rising fees', { fees: 1 })
   anew('an operator gives it up, cancel', { cancel: 1, expire: 1 })
   anew('crash, a lost answer, cancel', { crash: 1, silence: 1, expire: 1 })
   anew('rising fees, cancel', { fees: 1, expire: 1 })

@@ -17,7 +17,7 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx } from '../support/worker-here.ts'
 
@@ -307,58 +307,61 @@ describe('a node that sometimes fails, in any way, at any request', () => {
   /** The percentage of bad answers; a third of all batches of five contain one. */
   const SPOILT_PERCENT = 8
 
-  test('callers get proper answers, and every accepted transaction is mined once, without a nonce gap', async () => {
-    const random = randomOf(20_261_121)
-    const wallets = await Promise.all(
-      Array.from({ length: 8 }, async () => {
-        const { address } = await service.newWallet({ network })
-        await chain.fund(address)
-        return address
-      }),
-    )
-    const faults = FAULTS.filter((fault) => fault !== 'answers more than anybody reads')
-    for (const method of METHODS) {
-      for (const fault of faults) {
-        gate.spoil({ fault, method, where: () => random() < SPOILT_PERCENT / 100 / faults.length })
-      }
-    }
-    const worker = await startWorkerHere(service, { LOG_LEVEL: 'silent' })
-    const answers = await Promise.all(
-      wallets.flatMap((wallet) =>
-        Array.from({ length: 5 }, () =>
-          service.post('/transactions/sign-and-send', {
-            network,
-            signer_wallet_address: wallet,
-            unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
-            developer_secret: 'testnet-secret',
-          }),
-        ),
-      ),
-    )
-    const refused = answers.filter(({ status }) => status !== 200)
-    expect(refused.length).toBeWithin(1, answers.length)
-    for (const { status, json } of refused) {
-      expect({ status, json }).toEqual({ status: 503, json: { error: expect.any(String), code: 'node_unavailable' } })
-    }
-    const ids: string[] = answers.filter(({ status }) => status === 200).map(({ json }) => json.transaction_id)
-    const isSome = async () =>
-      (await Promise.all(ids.map((id) => service.get('/transactions/status-by-id', { id })))).some(
-        ({ json }) => json.status === 'success',
+  longTest(
+    'callers get proper answers, and every accepted transaction is mined once, without a nonce gap',
+    async () => {
+      const random = randomOf(20_261_121)
+      const wallets = await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const { address } = await service.newWallet({ network })
+          await chain.fund(address)
+          return address
+        }),
       )
-    for (const deadline = Date.now() + 10_000; !(await isSome()) && Date.now() < deadline; ) await Bun.sleep(250)
-    gate.heal()
-    // Each waits longer after each failure.
-    await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
-    await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
-    await addJob(service.ctx.db, 'reconcile', { again: false })
-    const settled = await Promise.all(ids.map((id) => service.settled(id)))
-    await worker.stop()
-    expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
-    const counts = wallets.map((address) => chain.publicClient.getTransactionCount({ address }))
-    expect((await Promise.all(counts)).reduce((sum, count) => sum + count, 0)).toBe(ids.length)
-    const rows = await sql<{ n: number; highest: number }[]>`
+      const faults = FAULTS.filter((fault) => fault !== 'answers more than anybody reads')
+      for (const method of METHODS) {
+        for (const fault of faults) {
+          gate.spoil({ fault, method, where: () => random() < SPOILT_PERCENT / 100 / faults.length })
+        }
+      }
+      const worker = await startWorkerHere(service, { LOG_LEVEL: 'silent' })
+      const answers = await Promise.all(
+        wallets.flatMap((wallet) =>
+          Array.from({ length: 5 }, () =>
+            service.post('/transactions/sign-and-send', {
+              network,
+              signer_wallet_address: wallet,
+              unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+              developer_secret: 'testnet-secret',
+            }),
+          ),
+        ),
+      )
+      const refused = answers.filter(({ status }) => status !== 200)
+      expect(refused.length).toBeWithin(1, answers.length)
+      for (const { status, json } of refused) {
+        expect({ status, json }).toEqual({ status: 503, json: { error: expect.any(String), code: 'node_unavailable' } })
+      }
+      const ids: string[] = answers.filter(({ status }) => status === 200).map(({ json }) => json.transaction_id)
+      const isSome = async () =>
+        (await Promise.all(ids.map((id) => service.get('/transactions/status-by-id', { id })))).some(
+          ({ json }) => json.status === 'success',
+        )
+      for (const deadline = Date.now() + 10_000; !(await isSome()) && Date.now() < deadline; ) await Bun.sleep(250)
+      gate.heal()
+      // Each waits longer after each failure.
+      await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+      await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
+      await addJob(service.ctx.db, 'reconcile', { again: false })
+      const settled = await Promise.all(ids.map((id) => service.settled(id)))
+      await worker.stop()
+      expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
+      const counts = wallets.map((address) => chain.publicClient.getTransactionCount({ address }))
+      expect((await Promise.all(counts)).reduce((sum, count) => sum + count, 0)).toBe(ids.length)
+      const rows = await sql<{ n: number; highest: number }[]>`
       select count(*)::int as n, max(nonce)::int as highest from transactions
       where signer_address in ${sql(wallets)} group by signer_address`
-    expect(rows.filter(({ n, highest }) => n !== highest + 1)).toEqual([])
-  })
+      expect(rows.filter(({ n, highest }) => n !== highest + 1)).toEqual([])
+    },
+  )
 })

@@ -10,6 +10,7 @@ import { storageKey } from '../../src/chains/substrate/storage.ts'
 import { inspectTransaction } from '../../src/signing/transactions/inspect.ts'
 import { differencesOf } from '../chains/substrate/specs.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -117,18 +118,22 @@ describe('a fee in an asset', () => {
     expect((await preview(from, { asset_id: undefined })).json.simulation.fee).toBeUndefined()
   }, 30_000)
 
-  test('raises no balance alarm if the runtime emits no event for it', async () => {
-    const on = service.ctx.chains.withNode(network)
-    const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
-    const fromBlock = (await on.head()).latest.number + 1n
-    const transfer = runtime.calls.assets?.transfer?.(1984, bob, 20_000)
-    const { json } = await send(from, { to: undefined, value: undefined, input: transfer?.toHex() })
-    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
-    expect((await differencesOf(on, { fromBlock, of: [from] })).flat()).toEqual([])
-    // A larger change of the asset than reported is still a difference.
-    const lacking = await differencesOf(on, { fromBlock, of: [bob], change: () => [] })
-    expect(lacking.flat()).toMatchObject([{ address: bob, contract: 'asset:1984', changed: 20_000n }])
-  }, 30_000)
+  longTest(
+    'raises no balance alarm if the runtime emits no event for it',
+    async () => {
+      const on = service.ctx.chains.withNode(network)
+      const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+      const fromBlock = (await on.head()).latest.number + 1n
+      const transfer = runtime.calls.assets?.transfer?.(1984, bob, 20_000)
+      const { json } = await send(from, { to: undefined, value: undefined, input: transfer?.toHex() })
+      expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+      expect((await differencesOf(on, { fromBlock, of: [from] })).flat()).toEqual([])
+      // A larger change of the asset than reported is still a difference.
+      const lacking = await differencesOf(on, { fromBlock, of: [bob], change: () => [] })
+      expect(lacking.flat()).toMatchObject([{ address: bob, contract: 'asset:1984', changed: 20_000n }])
+    },
+    30_000,
+  )
 
   test('is part of what is signed', async () => {
     const from = await walletWith({ planck: UNIT, asset: 0n })
@@ -194,22 +199,26 @@ describe('a fee in an asset', () => {
     }
   }, 30_000)
 
-  test('is refused in an asset that does not exist, is frozen, or is not sufficient', async () => {
-    const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
-    const FIELD = 'Field "unsigned_transaction.asset_id" must be'
-    const sentences = {
-      '99': `${FIELD} an asset of Polkadot: there is no asset:99.`,
-      '8': `${FIELD} an asset that can move: asset:8 is frozen.`,
-      '7': `${FIELD} a sufficient asset: the runtime takes no fee in asset:7.`,
-      'foreign:0x0201090704': `${FIELD} the id of an asset of pallet Assets on Polkadot.`,
-    }
-    for (const [asset_id, sentence] of Object.entries(sentences)) {
-      for (const act of [send, sign, preview]) {
-        const answer = await act(from, { asset_id })
-        expect([...told(answer), answer.json.error]).toEqual([400, 'invalid_input', sentence])
+  longTest(
+    'is refused in an asset that does not exist, is frozen, or is not sufficient',
+    async () => {
+      const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+      const FIELD = 'Field "unsigned_transaction.asset_id" must be'
+      const sentences = {
+        '99': `${FIELD} an asset of Polkadot: there is no asset:99.`,
+        '8': `${FIELD} an asset that can move: asset:8 is frozen.`,
+        '7': `${FIELD} a sufficient asset: the runtime takes no fee in asset:7.`,
+        'foreign:0x0201090704': `${FIELD} the id of an asset of pallet Assets on Polkadot.`,
       }
-    }
-  }, 30_000)
+      for (const [asset_id, sentence] of Object.entries(sentences)) {
+        for (const act of [send, sign, preview]) {
+          const answer = await act(from, { asset_id })
+          expect([...told(answer), answer.json.error]).toEqual([400, 'invalid_input', sentence])
+        }
+      }
+    },
+    30_000,
+  )
 
   test('is refused as bad input for a malformed id', async () => {
     const from = await walletWith({ planck: UNIT, asset: 0n })

@@ -6,6 +6,7 @@ import { addJob } from '../../db/jobs.ts'
 import { FOLDED_AFTER_DAYS, foldAttempts } from '../../db/queries/attempts.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { network, type OperatorWorld, startOperatorWorld } from '../cli/operator-world.ts'
+import { longTest } from '../support/long.ts'
 
 const BLOCKS_TO_FINAL = 20
 
@@ -203,40 +204,43 @@ test('a transaction that is not final cannot have folded attempts, whoever write
 })
 
 describe('after a reorganisation below what was final', () => {
-  test('folded transactions are found in another block or on no chain, and the moved one becomes final again', async () => {
-    const from = await world.wallet()
-    await world.chain.mine()
-    const moved = await world.send(from, { value: '1' })
-    const [{ raw = null } = {}] = await rowsOf(moved)
-    await world.service.settled(moved)
-    const gone = await world.send(from, { value: '2' })
-    await makeFinal([moved, gone])
-    await addFormerCancels(moved)
-    const before = { moved: await rowsOf(moved), gone: await rowsOf(gone) }
-    await fold([moved, gone])
-    await world.chain.rpc('anvil_reorg', [BLOCKS_TO_FINAL + 3, [[raw, 2]]])
-    await world.chain.mine(3)
-    const { hash } = await world.chain.publicClient.getBlock()
-    await world.until(
-      () => world.sql`select 1 from cursors where purpose = 'track' and block_hash = ${hash}`,
-      (rows) => rows.length === 1,
-    )
-    const { output } = await world.cli('tx', 'repair', '--network', network, '--yes')
-    expect(output).toMatch(new RegExp(`^${moved} .* in another block: `, 'm'))
-    expect(output).toMatch(new RegExp(`^${gone} .* on no chain: `, 'm'))
-    expect(await foldedOf(moved)).toBeNull()
-    expect(await rowsOf(moved)).toEqual(before.moved.map((row) => ({ ...row, raw: null })))
-    await world.chain.mine(BLOCKS_TO_FINAL)
-    await world.until(
-      () => world.sql`select 1 from transactions where id = ${moved} and final and status = 'success'`,
-      (rows) => rows.length === 1,
-    )
-    await fold([moved])
-    expect(await foldedOf(moved)).toEqual(before.moved.map((row) => row.hash))
-    expect(await foldedOf(gone)).toEqual(before.gone.map((row) => row.hash))
-    expect((await world.service.get('/transactions/status-by-id', { id: gone })).json).toMatchObject({
-      status: 'failed',
-      code: 'reorganised',
-    })
-  })
+  longTest(
+    'folded transactions are found in another block or on no chain, and the moved one becomes final again',
+    async () => {
+      const from = await world.wallet()
+      await world.chain.mine()
+      const moved = await world.send(from, { value: '1' })
+      const [{ raw = null } = {}] = await rowsOf(moved)
+      await world.service.settled(moved)
+      const gone = await world.send(from, { value: '2' })
+      await makeFinal([moved, gone])
+      await addFormerCancels(moved)
+      const before = { moved: await rowsOf(moved), gone: await rowsOf(gone) }
+      await fold([moved, gone])
+      await world.chain.rpc('anvil_reorg', [BLOCKS_TO_FINAL + 3, [[raw, 2]]])
+      await world.chain.mine(3)
+      const { hash } = await world.chain.publicClient.getBlock()
+      await world.until(
+        () => world.sql`select 1 from cursors where purpose = 'track' and block_hash = ${hash}`,
+        (rows) => rows.length === 1,
+      )
+      const { output } = await world.cli('tx', 'repair', '--network', network, '--yes')
+      expect(output).toMatch(new RegExp(`^${moved} .* in another block: `, 'm'))
+      expect(output).toMatch(new RegExp(`^${gone} .* on no chain: `, 'm'))
+      expect(await foldedOf(moved)).toBeNull()
+      expect(await rowsOf(moved)).toEqual(before.moved.map((row) => ({ ...row, raw: null })))
+      await world.chain.mine(BLOCKS_TO_FINAL)
+      await world.until(
+        () => world.sql`select 1 from transactions where id = ${moved} and final and status = 'success'`,
+        (rows) => rows.length === 1,
+      )
+      await fold([moved])
+      expect(await foldedOf(moved)).toEqual(before.moved.map((row) => row.hash))
+      expect(await foldedOf(gone)).toEqual(before.gone.map((row) => row.hash))
+      expect((await world.service.get('/transactions/status-by-id', { id: gone })).json).toMatchObject({
+        status: 'failed',
+        code: 'reorganised',
+      })
+    },
+  )
 })

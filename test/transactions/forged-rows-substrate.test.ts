@@ -170,7 +170,7 @@ const outcomesOf = async (): Promise<readonly string[]> => {
 }
 
 /** How many values that fit are written to each column. */
-const WRITES_MAX = isLong ? VALUES.length : 2
+const WRITES_MAX = isLong ? VALUES.length : 1
 
 const KEYS: Readonly<Record<string, string>> = { signers: 'address', transactions: 'id' }
 

@@ -3,6 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
+import { longTest } from '../support/long.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n
@@ -111,7 +112,7 @@ describe('a transaction with fees that the caller fixed', () => {
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(2)
   })
 
-  test('too low for any block gets a cancel at market fees', async () => {
+  longTest('too low for any block gets a cancel at market fees', async () => {
     const from = await world.wallet()
     const id = await world.send(from, fixed(GWEI / 100n, GWEI / 1_000n))
     await world.taken(id)
@@ -164,7 +165,7 @@ describe('a rung that the sender cannot pay', () => {
     for (const each of next) expect((await world.service.settled(each)).json.status).toBe('success')
   })
 
-  test('is accepted once it can be paid, even after others were skipped', async () => {
+  longTest('is accepted once it can be paid, even after others were skipped', async () => {
     const { from, id, hashes } = await poor({ behind: 0 })
     await climbInVain(id)
     await climbInVain(id)
@@ -174,7 +175,7 @@ describe('a rung that the sender cannot pay', () => {
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[2] })
   })
 
-  test('does not prevent the rung below from being sent again to a node that has lost it', async () => {
+  longTest('does not prevent the rung below from being sent again to a node that has lost it', async () => {
     const { from, id, hashes } = await poor({ behind: 0 })
     await climbInVain(id)
     await world.node.forget()
@@ -185,7 +186,7 @@ describe('a rung that the sender cannot pay', () => {
   })
 })
 
-test('after a rung without an answer from the node, the next rung is sent and accepted', async () => {
+longTest('after a rung without an answer from the node, the next rung is sent and accepted', async () => {
   const from = await world.wallet()
   const id = await world.send(from)
   await world.taken(id)

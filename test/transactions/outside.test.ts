@@ -13,7 +13,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -215,7 +215,7 @@ const SHORT = rows.filter(
   ({ place, broadcast, fate }) =>
     (place === 'before' && broadcast === 'already' && fate === 'dropped') ||
     (place === 'between' && broadcast === 'not yet' && fate === 'mined') ||
-    (place === 'at' && broadcast === 'already' && fate !== 'dropped'),
+    (place === 'at' && broadcast === 'already' && fate === 'replaced'),
 )
 
 const isMined = async ({ hash }: Outside): Promise<boolean> =>
@@ -357,34 +357,37 @@ describe('a transaction that `sign` returned and its owner sends', () => {
 })
 
 describe('a nonce that an outside transaction used', () => {
-  test('is reported with the next block for each affected transaction, and as a failure when it is final', async () => {
-    const account = await sharedKey()
-    const ours = [await intend(account.address), await intend(account.address), await intend(account.address)]
-    await arePending(ours)
-    // A transaction that was just recorded is not checked yet.
-    await sql`update transactions set created_at = now() - interval '10 s' where signer_address = ${account.address}`
-    const outside = [
-      await sendOutside(account, 0, HIGH_FEE),
-      await sendOutside(account, 1, HIGH_FEE),
-      await sendOutside(account, 2, HIGH_FEE),
-    ]
-    await chain.mine()
-    const told = await until(
-      () => Promise.all(ours.map(statusOf)),
-      (all) => all.every(({ waiting }) => waiting === 'nonce_used'),
-    )
-    for (const each of told) expect(each).toMatchObject({ status: 'pending', waiting: 'nonce_used' })
-    // Only the tracker checks.
-    for (let block = 0; block < BLOCKS_TO_FINAL; block += 1) await chain.mine()
-    const isTold = async () => {
+  longTest(
+    'is reported with the next block for each affected transaction, and as a failure when it is final',
+    async () => {
+      const account = await sharedKey()
+      const ours = [await intend(account.address), await intend(account.address), await intend(account.address)]
+      await arePending(ours)
+      // A transaction that was just recorded is not checked yet.
+      await sql`update transactions set created_at = now() - interval '10 s' where signer_address = ${account.address}`
+      const outside = [
+        await sendOutside(account, 0, HIGH_FEE),
+        await sendOutside(account, 1, HIGH_FEE),
+        await sendOutside(account, 2, HIGH_FEE),
+      ]
       await chain.mine()
-      return codesOf(ours)
-    }
-    const taken = ours.map(() => 'nonce_taken')
-    expect(await until(isTold, (codes) => Bun.deepEquals(codes, taken))).toEqual(taken)
-    expect(await statusOf(ours[0] as Intent)).not.toHaveProperty('waiting')
-    await checkOnChain(account, { ours, outside })
-  })
+      const told = await until(
+        () => Promise.all(ours.map(statusOf)),
+        (all) => all.every(({ waiting }) => waiting === 'nonce_used'),
+      )
+      for (const each of told) expect(each).toMatchObject({ status: 'pending', waiting: 'nonce_used' })
+      // Only the tracker checks.
+      for (let block = 0; block < BLOCKS_TO_FINAL; block += 1) await chain.mine()
+      const isTold = async () => {
+        await chain.mine()
+        return codesOf(ours)
+      }
+      const taken = ours.map(() => 'nonce_taken')
+      expect(await until(isTold, (codes) => Bun.deepEquals(codes, taken))).toEqual(taken)
+      expect(await statusOf(ours[0] as Intent)).not.toHaveProperty('waiting')
+      await checkOnChain(account, { ours, outside })
+    },
+  )
 })
 
 describe('two projects with the same key', () => {

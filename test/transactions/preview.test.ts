@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, parseEther } from 'viem'
 import { type Behaviour, startFakeNode, withoutIdentity } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -321,7 +322,7 @@ describe('a preview and its node', () => {
     }
   })
 
-  test('fail in time if the node does not answer or is invalid, and the next preview can succeed', async () => {
+  longTest('fail in time if the node does not answer or is invalid, and the next preview can succeed', async () => {
     const one = { to: TO, value: '1' }
     const ways: [ReturnType<Behaviour> | 'silence', string][] = [
       ['silence', 'The Ethereum node did not answer within 1000 ms.'],
@@ -349,7 +350,7 @@ describe('a preview and its node', () => {
     )
   })
 
-  test('end within three time limits of one answer if the node is slow again and again', async () => {
+  longTest('end within three time limits of one answer if the node is slow again and again', async () => {
     await at(
       async ({ method }) => {
         if (method !== 'eth_simulateV1') return undefined

@@ -8,6 +8,7 @@ import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { testContract } from '../support/contracts.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -146,7 +147,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     expect([await balanceOf(to), await sentCount(from)]).toEqual([7n, 1])
   })
 
-  test('long after its expiry time: its clock starts again and it is not given up', async () => {
+  longTest('long after its expiry time: its clock starts again and it is not given up', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const clocks = () => sql<{ isNew: boolean; chosen: number }[]>`
       select chosen, clock_started_at > now() - interval '1 minute' as "isNew" from transactions where id = ${id}`
@@ -167,7 +168,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     expect(await balanceOf(to)).toBe(7n)
   })
 
-  test('together with others of its signer: all are mined again, in order', async () => {
+  longTest('together with others of its signer: all are mined again, in order', async () => {
     const from = await fundedWallet()
     const recipients: Address[] = []
     const ids: string[] = []
@@ -191,7 +192,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     expect(await sentCount(from)).toBe(4)
   })
 
-  test('while no worker runs: the next worker notices', async () => {
+  longTest('while no worker runs: the next worker notices', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     await isTold(id, 'success')
@@ -210,7 +211,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     expect(await activityHas(to, 1)).toHaveLength(1)
   })
 
-  test('by a chain that is shorter at first: is pending again', async () => {
+  longTest('by a chain that is shorter at first: is pending again', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const back = await chain.snapshot()
     await chain.mine(3)
@@ -231,7 +232,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     expect([await balanceOf(to), await sentCount(from)]).toEqual([7n, 1])
   })
 
-  test('with the contract that it created: the address is removed and comes back', async () => {
+  longTest('with the contract that it created: the address is removed and comes back', async () => {
     const from = await fundedWallet()
     const { abi, bytecode } = await testContract('TestToken')
     const id = await send(from, { input: encodeDeployData({ abi, bytecode, args: ['Test', 'TST', 18] }) })

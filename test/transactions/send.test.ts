@@ -12,6 +12,7 @@ import { listen } from '../../src/platform/http/listen.ts'
 import { signAndRecord } from '../../src/signing/transactions/sign-and-record.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { holdTable } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -195,7 +196,7 @@ describe('a vault that takes long to sign', () => {
     expect((await sessions()).map(({ pid }) => pid)).toEqual(expect.arrayContaining(pids))
   })
 
-  test('answers what a restore has recorded of it meanwhile, even if it would now be refused', async () => {
+  longTest('answers what a restore has recorded of it meanwhile, even if it would now be refused', async () => {
     let plans = 0
     const steps = {
       plan: async () => {
@@ -209,7 +210,7 @@ describe('a vault that takes long to sign', () => {
     expect(await signAndRecord(service.ctx, { ...steps, recorded: async () => 'restored' })).toBe('restored')
   })
 
-  test('signs for nothing if another API was faster, and the same Idempotency-Key then sends it once', async () => {
+  longTest('signs for nothing if another API was faster, and the same Idempotency-Key then sends it once', async () => {
     const { address, nonces } = await sender()
     const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'test' })
     const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })

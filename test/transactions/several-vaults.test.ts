@@ -112,7 +112,7 @@ longTest(
   },
 )
 
-test('vaults are replaced one after the other, and no request fails', async () => {
+longTest('vaults are replaced one after the other, and no request fails', async () => {
   let [one, two] = [await vaultAt(sockets[0]), await vaultAt(sockets[1])]
   await until(bothSign)
   let isOver = false
@@ -171,7 +171,7 @@ test('while the only vault is killed, previews, sending and tracking continue, a
   await again.stop()
 })
 
-test('a vault without the new root key after a rotation is not used while another one has it', async () => {
+longTest('a vault without the new root key after a rotation is not used while another one has it', async () => {
   const key = keyFile(randomBytes(32))
   const old = await vaultAt(sockets[0])
   const both = { ...service.vaultVariables, VAULT_SOCKET: sockets[1] ?? '', ROOT_KEY_NEXT: key.spec }

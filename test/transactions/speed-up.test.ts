@@ -5,6 +5,7 @@ import postgres, { type Sql } from 'postgres'
 import { type Hex, parseTransaction, serializeTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import { recordObservation } from '../../src/signing/transactions/record-observation.ts'
 import { type TransactionState, transition } from '../../src/signing/transactions/transition.ts'
+import { longTest } from '../support/long.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 import { FIRST_STATE } from './rules.ts'
 
@@ -183,7 +184,7 @@ describe('a transaction that was given up', () => {
     return { from, id, cancel: (await world.attemptsOf(id)).at(-1)?.hash ?? '0x' }
   }
 
-  test('is sent again at fees above its cancel, keeps that as a former cancel, and succeeds', async () => {
+  longTest('is sent again at fees above its cancel, keeps that as a former cancel, and succeeds', async () => {
     const { from, id, cancel } = await givenUp()
     expect((await speedUp(id)).status).toBe(200)
     const row = await world.until(id, ({ chosen, rungs }) => chosen < rungs)
@@ -290,34 +291,37 @@ describe('a speed-up by a policy', () => {
   })
 })
 
-test('a late observation of a former cancel does not change the chosen attempt, and no sent attempt is erased', async () => {
-  const fees = (gwei: bigint) => ({
-    maxFeePerGas: String(gwei * GWEI),
-    maxPriorityFeePerGas: String((gwei * GWEI) / 20n),
-  })
-  const id = await world.send(await world.wallet(), fees(20n))
-  await world.taken(id)
-  const [first] = await world.attemptsOf(id)
-  const giveUp = async (): Promise<string> => {
-    await world.expire(id)
+longTest(
+  'a late observation of a former cancel does not change the chosen attempt, and no sent attempt is erased',
+  async () => {
+    const fees = (gwei: bigint) => ({
+      maxFeePerGas: String(gwei * GWEI),
+      maxPriorityFeePerGas: String((gwei * GWEI) / 20n),
+    })
+    const id = await world.send(await world.wallet(), fees(20n))
     await world.taken(id)
-    const { rungs } = await world.rowOf(id)
-    return (await world.attemptsOf(id))[rungs]?.hash ?? ''
-  }
-  const cancelHash = await giveUp()
-  expect((await speedUp(id, fees(60n))).status).toBe(200)
-  await world.until(id, ({ chosen, rungs }) => chosen < rungs)
-  await world.taken(id)
-  await giveUp()
-  const before = await world.rowOf(id)
-  const news = { kind: 'resumed', hash: first?.hash ?? '', cancelHash } as const
-  const { ctx } = world.service
-  await ctx.db.transaction((tx) => recordObservation(ctx, tx, { transactionId: id, observation: news }))
-  expect(await world.rowOf(id)).toEqual(before)
-  const sent = (await world.attemptsOf(id)).map(({ hash }) => hash)
-  expect((await speedUp(id, fees(200n))).status).toBe(200)
-  expect((await world.attemptsOf(id)).map(({ hash }) => hash)).toEqual(expect.arrayContaining(sent))
-})
+    const [first] = await world.attemptsOf(id)
+    const giveUp = async (): Promise<string> => {
+      await world.expire(id)
+      await world.taken(id)
+      const { rungs } = await world.rowOf(id)
+      return (await world.attemptsOf(id))[rungs]?.hash ?? ''
+    }
+    const cancelHash = await giveUp()
+    expect((await speedUp(id, fees(60n))).status).toBe(200)
+    await world.until(id, ({ chosen, rungs }) => chosen < rungs)
+    await world.taken(id)
+    await giveUp()
+    const before = await world.rowOf(id)
+    const news = { kind: 'resumed', hash: first?.hash ?? '', cancelHash } as const
+    const { ctx } = world.service
+    await ctx.db.transaction((tx) => recordObservation(ctx, tx, { transactionId: id, observation: news }))
+    expect(await world.rowOf(id)).toEqual(before)
+    const sent = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    expect((await speedUp(id, fees(200n))).status).toBe(200)
+    expect((await world.attemptsOf(id)).map(({ hash }) => hash)).toEqual(expect.arrayContaining(sent))
+  },
+)
 
 test('a speed-up makes a waiting transaction continue with its first new rung, and changes no mined or done one', () => {
   const ladder = { rungs: 4, isFixed: false }

@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { GWEI, type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const QUEUED = 4
@@ -101,23 +101,26 @@ describe('fees that rise above the top rung', () => {
     }
   }
 
-  test('let transactions wait as long as needed; callers see why; when fees fall, all are mined at once', async () => {
-    const queued = await queue()
-    const [first = ''] = queued.ids
-    await world.mineAt(SPIKE)
-    const { rungs } = await world.until(first, ({ chosen, rungs }) => chosen === rungs - 1)
-    await world.taken(first)
-    for (let round = 0; round < 3; round += 1) await aged(queued.ids)
-    expect(await world.rowOf(first)).toMatchObject({ chosen: rungs - 1, status: 'pending' })
-    expect(await world.statusOf(first)).toMatchObject({ status: 'pending', waiting: 'waiting_for_fees' })
-    // The clock starts again: a transaction that can be mined now is not given up for its earlier waiting.
-    await world.mineAt(GWEI)
-    await world.seen()
-    await allSucceed(queued)
-    expect(await world.statusOf(first)).not.toHaveProperty('waiting')
-  })
+  longTest(
+    'let transactions wait as long as needed; callers see why; when fees fall, all are mined at once',
+    async () => {
+      const queued = await queue()
+      const [first = ''] = queued.ids
+      await world.mineAt(SPIKE)
+      const { rungs } = await world.until(first, ({ chosen, rungs }) => chosen === rungs - 1)
+      await world.taken(first)
+      for (let round = 0; round < 3; round += 1) await aged(queued.ids)
+      expect(await world.rowOf(first)).toMatchObject({ chosen: rungs - 1, status: 'pending' })
+      expect(await world.statusOf(first)).toMatchObject({ status: 'pending', waiting: 'waiting_for_fees' })
+      // The clock starts again: a transaction that can be mined now is not given up for its earlier waiting.
+      await world.mineAt(GWEI)
+      await world.seen()
+      await allSucceed(queued)
+      expect(await world.statusOf(first)).not.toHaveProperty('waiting')
+    },
+  )
 
-  test('and fall again give up no transaction before a block could include it', async () => {
+  longTest('and fall again give up no transaction before a block could include it', async () => {
     const queued = await queue()
     const [first = ''] = queued.ids
     await world.mineAt(SPIKE)

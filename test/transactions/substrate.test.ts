@@ -9,6 +9,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { cancelTransaction } from '../../src/signing/transactions/waiting.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -74,7 +75,7 @@ const succeeded = async (answer: Answer) => {
 }
 
 describe('a transfer', () => {
-  test('is included once, and succeeds when its block is final', async () => {
+  longTest('is included once, and succeeds when its block is final', async () => {
     const from = await fundedWallet()
     const to = bob
     const answers = await Promise.all([1, 2, 3].map((value) => send(from, { to, value: String(value) })))
@@ -119,19 +120,23 @@ describe('a transfer', () => {
     }
   }, 30_000)
 
-  test('is refused while finality lags by an era, because no block would take it', async () => {
-    const from = await fundedWallet()
-    await chain.setFinalityLag(16)
-    try {
-      await chain.newBlock(16)
-      const { status, json } = await send(from, { to: bob, value: '9' })
-      expect([status, json.code]).toEqual([503, 'node_unavailable'])
-      expect(json.error).toStartWith('Polkadot has made 16 blocks since its newest final one')
-    } finally {
-      await chain.setFinalityLag(0)
-    }
-    await succeeded(await send(from, { to: bob, value: '9' }))
-  }, 30_000)
+  longTest(
+    'is refused while finality lags by an era, because no block would take it',
+    async () => {
+      const from = await fundedWallet()
+      await chain.setFinalityLag(16)
+      try {
+        await chain.newBlock(16)
+        const { status, json } = await send(from, { to: bob, value: '9' })
+        expect([status, json.code]).toEqual([503, 'node_unavailable'])
+        expect(json.error).toStartWith('Polkadot has made 16 blocks since its newest final one')
+      } finally {
+        await chain.setFinalityLag(0)
+      }
+      await succeeded(await send(from, { to: bob, value: '9' }))
+    },
+    30_000,
+  )
 
   test('accepts a tip, and no EVM fields', async () => {
     const from = await fundedWallet()

@@ -7,6 +7,7 @@ import { encodeFunctionData, type Hex } from 'viem'
 import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -139,7 +140,7 @@ describe('a worker that is killed', () => {
     expect(Date.now() - begun).toBeLessThan(10_000)
   })
 
-  test('leaves its jobs to another running worker, which keeps its own', async () => {
+  longTest('leaves its jobs to another running worker, which keeps its own', async () => {
     const [wallet, other] = [await fundedWallet(), await fundedWallet()]
     const killed = startProcess()
     using first = gate.hold('before', 'eth_sendRawTransaction')
@@ -191,7 +192,7 @@ describe('a worker whose database connections are cut', () => {
     where datname = ${service.database.name}
       and (application_name = 'strongroom-worker' or application_name like 'strongroom-jobs-%')`
 
-  test('repeatedly while it sends: mines every transaction once', async () => {
+  longTest('repeatedly while it sends: mines every transaction once', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
     const ids = [await send(wallet)]
@@ -214,7 +215,7 @@ describe('a worker whose database connections are cut', () => {
     expect(worker.exitCode).toBeNull()
   })
 
-  test('while it completes a job: continues with other jobs', async () => {
+  longTest('while it completes a job: continues with other jobs', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
     using held = gate.hold('after', 'eth_sendRawTransaction')

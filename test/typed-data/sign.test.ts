@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Hex, hashTypedData, verifyTypedData } from 'viem'
 import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { mail, permit, typesOf } from './data.ts'
@@ -87,7 +88,7 @@ describe("a key's typed data", () => {
     }
   })
 
-  test('may contain texts of any script, and many values', async () => {
+  longTest('may contain texts of any script, and many values', async () => {
     const wallet = await newWallet()
     const { types, primaryType } = { types: typesOf({ Note: 'string text,uint256[] many' }), primaryType: 'Note' }
     for (const text of ['', 'a\nb\t', 'Grüße, 世界, 👩🏽‍🚀', '\ufeff', '0xdeadbeef', 'x'.repeat(900_000)]) {

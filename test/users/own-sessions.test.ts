@@ -6,6 +6,7 @@ import { endOwnSessions } from '../../src/identity/users/end-sessions.ts'
 import { removeAllPasskeys } from '../../src/identity/users/passkeys.ts'
 import { startApiProcess } from '../support/api.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { sealSessions } from './own-rows.ts'
@@ -207,38 +208,42 @@ describe('a change of the PIN', () => {
     expect(subjects.filter((subject) => subject.includes('PIN'))).toEqual([])
   })
 
-  test('ends them also if the API is killed between the change and the end, and is reported once', async () => {
-    const email = newAddress()
-    const sessions = (await logIns(2, email)) as [Session, Session]
-    const [{ user_id }] = sessions
-    const address = await newWallet(sessions[0])
-    const api = await startApiProcess(service.variables)
-    await using release = await holdTable(sql, 'sessions')
-    const asked = service
-      .as(service.project, api.url)
-      .post('/wallets/change-user-pin', change(address))
-      .catch(() => null)
-    await untilWaiting(sql)
-    const stopped = api.kill()
-    await release()
-    await Promise.all([stopped, asked])
-    const again = await service.post('/wallets/change-user-pin', change(address))
-    expect(statusAndCode(again)).toEqual([403, 'INVALID_SECRET'])
-    expect(await reachOf(sessions)).toEqual([200, 200])
-    await sql`update secret_changes set created_at = created_at - interval '2 minutes' where user_id = ${user_id}`
-    const reports = async () =>
-      (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => subject.includes('PIN'))
-    expect(await reports()).toEqual([])
-    // Only one of them deals with it.
-    const next = await Promise.all([startApiProcess(service.variables), startApiProcess(service.variables)])
-    for (const deadline = Date.now() + 10_000; (await reachOf(sessions)).includes(200); ) {
-      if (Date.now() > deadline) throw new Error('the sessions have not ended')
-    }
-    for (const each of next) await each.stop()
-    expect(await reports()).toEqual(['The PIN of your wallets at Test may have been changed'])
-    expect(await endsOf(sessions)).toEqual(['pin_changed', 'pin_changed'])
-    expect((await sql`select from secret_changes`).length).toBe(0)
-  }, 60_000)
+  longTest(
+    'ends them also if the API is killed between the change and the end, and is reported once',
+    async () => {
+      const email = newAddress()
+      const sessions = (await logIns(2, email)) as [Session, Session]
+      const [{ user_id }] = sessions
+      const address = await newWallet(sessions[0])
+      const api = await startApiProcess(service.variables)
+      await using release = await holdTable(sql, 'sessions')
+      const asked = service
+        .as(service.project, api.url)
+        .post('/wallets/change-user-pin', change(address))
+        .catch(() => null)
+      await untilWaiting(sql)
+      const stopped = api.kill()
+      await release()
+      await Promise.all([stopped, asked])
+      const again = await service.post('/wallets/change-user-pin', change(address))
+      expect(statusAndCode(again)).toEqual([403, 'INVALID_SECRET'])
+      expect(await reachOf(sessions)).toEqual([200, 200])
+      await sql`update secret_changes set created_at = created_at - interval '2 minutes' where user_id = ${user_id}`
+      const reports = async () =>
+        (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => subject.includes('PIN'))
+      expect(await reports()).toEqual([])
+      // Only one of them deals with it.
+      const next = await Promise.all([startApiProcess(service.variables), startApiProcess(service.variables)])
+      for (const deadline = Date.now() + 10_000; (await reachOf(sessions)).includes(200); ) {
+        if (Date.now() > deadline) throw new Error('the sessions have not ended')
+      }
+      for (const each of next) await each.stop()
+      expect(await reports()).toEqual(['The PIN of your wallets at Test may have been changed'])
+      expect(await endsOf(sessions)).toEqual(['pin_changed', 'pin_changed'])
+      expect((await sql`select from secret_changes`).length).toBe(0)
+    },
+    60_000,
+  )
 
   test('works for an owner who is no user', async () => {
     for (const ownerId of ['alice', randomUUID()]) {

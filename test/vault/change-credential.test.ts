@@ -10,6 +10,7 @@ import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
 import { createRootKeys } from '../../src/vault/rooms/root/root-key.ts'
 import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { withKey } from '../support/keys.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -179,7 +180,7 @@ describe('a change of the PIN', () => {
     expect((await sign(theirs, { userPin: OLD })).length).toBe(65)
   })
 
-  test('leaves the developer’s wallets of the owner as they are', async () => {
+  longTest('leaves the developer’s wallets of the owner as they are', async () => {
     const ownerId = randomUUID()
     const input = { projectId, ownerId } as const
     const theirs = await custody.wallet({ ...input, controlMode: 'developer', credentials: secret })
@@ -206,7 +207,7 @@ describe('a change of the PIN', () => {
     expect((await versionOf(wallet)).version).toBe(1)
   })
 
-  test('can be undone by a second change', async () => {
+  longTest('can be undone by a second change', async () => {
     const wallet = await userWallet()
     await change(wallet)
     await change(wallet, { oldPin: NEW, newPin: OLD })
@@ -310,36 +311,40 @@ describe('a change of the PIN and a rotation', () => {
     expect((await acts(wallet.ownerId, 'user_pin_changed')).length).toBe(1)
   })
 
-  test('continuous rotations lose no change, and no row stays under an older key', async () => {
-    const of = await custody.project()
-    const input = { projectId: of, controlMode: 'user', credentials: { userPin: OLD } } as const
-    const wallets = await Promise.all(
-      Array.from({ length: 4 }, () => custody.wallet({ ...input, ownerId: randomUUID() })),
-    )
-    let done = false
-    const rotating = (async () => {
-      while (!done) {
-        await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
-      }
-    })()
-    await Promise.all(
-      wallets.map(async (wallet) => {
-        for (let count = 0; count < 6; count += 1) {
-          await change(wallet, count % 2 ? { oldPin: NEW, newPin: OLD } : {})
+  longTest(
+    'continuous rotations lose no change, and no row stays under an older key',
+    async () => {
+      const of = await custody.project()
+      const input = { projectId: of, controlMode: 'user', credentials: { userPin: OLD } } as const
+      const wallets = await Promise.all(
+        Array.from({ length: 4 }, () => custody.wallet({ ...input, ownerId: randomUUID() })),
+      )
+      let done = false
+      const rotating = (async () => {
+        while (!done) {
+          await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
         }
-      }),
-    )
-    done = true
-    await rotating
-    await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true })
-    const [newest] = await sql`select max(version) as version from project_keys where project_id = ${of}`
-    expect(newest?.version).toBeGreaterThan(1)
-    for (const wallet of wallets) {
-      const row = await versionOf(wallet)
-      expect([row.version, keyIdOf(row.sealed)]).toEqual([7, newest?.version])
-      expect((await sign(wallet, { userPin: OLD })).length).toBe(65)
-    }
-  }, 30_000)
+      })()
+      await Promise.all(
+        wallets.map(async (wallet) => {
+          for (let count = 0; count < 6; count += 1) {
+            await change(wallet, count % 2 ? { oldPin: NEW, newPin: OLD } : {})
+          }
+        }),
+      )
+      done = true
+      await rotating
+      await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true })
+      const [newest] = await sql`select max(version) as version from project_keys where project_id = ${of}`
+      expect(newest?.version).toBeGreaterThan(1)
+      for (const wallet of wallets) {
+        const row = await versionOf(wallet)
+        expect([row.version, keyIdOf(row.sealed)]).toEqual([7, newest?.version])
+        expect((await sign(wallet, { userPin: OLD })).length).toBe(65)
+      }
+    },
+    30_000,
+  )
 })
 
 describe('a change of the developer secret', () => {

@@ -5,6 +5,7 @@ import { type Db, openDb } from '../../db/client.ts'
 import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
 import { createKeptAudit, type KeptAudit } from '../../src/vault/rooms/kept-audit.ts'
 import { startArchivedPostgres } from '../restore/archived-postgres.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -88,24 +89,32 @@ const opensKeys = (): boolean => {
 /** Waits for so many lines of the log, or until no key is opened. */
 const untilLogged = (lines: number) => until(() => logged.length === lines || !opensKeys())
 
-test('rows that were written within the seconds before a failover are named and forgotten, also by a look that comes later', async () => {
-  await write('earlier')
-  clockMs += DUE_MS
-  await write('later')
-  await failOver('earlier', 'later')
-  await untilLogged(1)
-  clockMs += DUE_MS
-  await untilLogged(2)
-  expect({ logged, opensKeys: opensKeys() }).toEqual({ logged: [`1 ${LOST}`, `1 ${LOST}`], opensKeys: true })
-}, 60_000)
+longTest(
+  'rows that were written within the seconds before a failover are named and forgotten, also by a look that comes later',
+  async () => {
+    await write('earlier')
+    clockMs += DUE_MS
+    await write('later')
+    await failOver('earlier', 'later')
+    await untilLogged(1)
+    clockMs += DUE_MS
+    await untilLogged(2)
+    expect({ logged, opensKeys: opensKeys() }).toEqual({ logged: [`1 ${LOST}`, `1 ${LOST}`], opensKeys: true })
+  },
+  60_000,
+)
 
-test('the first row of a vault, which is gone by a failover, is forgotten', async () => {
-  await write('first')
-  await failOver('first')
-  clockMs += DUE_MS
-  await untilLogged(1)
-  expect({ logged, opensKeys: opensKeys() }).toEqual({ logged: [`1 ${LOST}`], opensKeys: true })
-}, 60_000)
+longTest(
+  'the first row of a vault, which is gone by a failover, is forgotten',
+  async () => {
+    await write('first')
+    await failOver('first')
+    clockMs += DUE_MS
+    await untilLogged(1)
+    expect({ logged, opensKeys: opensKeys() }).toEqual({ logged: [`1 ${LOST}`], opensKeys: true })
+  },
+  60_000,
+)
 
 test('a row that is deleted on the same server stops the vault', async () => {
   await write('deleted')

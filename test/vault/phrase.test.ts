@@ -3,6 +3,7 @@ import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import fc from 'fast-check'
 import { entropyOf, phraseOf } from '../../src/vault/rooms/keys/phrase.ts'
+import { roundsOf } from '../support/long.ts'
 import { bytesOf, hexOf, textOf } from './support.ts'
 import { BIP_39 } from './vectors.ts'
 
@@ -40,7 +41,7 @@ describe('a phrase', () => {
         expect(phrase).toBe(entropyToMnemonic(entropy, wordlist))
         expect(entropyIn(phrase)).toBe(hexOf(entropy))
       }),
-      { numRuns: 500, seed: 39 },
+      { numRuns: roundsOf(500), seed: 39 },
     )
   })
 
@@ -78,7 +79,7 @@ describe('a phrase', () => {
         expect(read).toBe(entropyBy(changed))
         if (read !== null) taken += 1
       }),
-      { numRuns: 1_000, seed: 39 },
+      { numRuns: roundsOf(1_000), seed: 39 },
     )
     expect(taken).toBeGreaterThan(10)
   })

@@ -22,6 +22,7 @@ import {
 } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { boundTerms } from '../../src/vault/rooms/wallets/policy-terms.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -264,25 +265,28 @@ describe('a policy', () => {
     expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('resolved')
   })
 
-  test('has the same row if it is made again by its id, with right credentials, one after the other or 20 times at once', async () => {
-    const wallet = await userWallet()
-    const terms = { ...newTerms(wallet), expiresAt: new Date('2099-01-01T00:00:00.123Z'), maxTotalValue: 10n ** 30n }
-    const atOnce = Array.from({ length: 20 }, (_, index) =>
-      make(wallet, terms, { vault: index % 2 ? other : custody.vault }),
-    )
-    const [first, ...others] = await Promise.all(atOnce)
-    for (const each of [...others, await make(wallet, terms)]) expect(each).toEqual(first as PolicyRow)
-    expect(await codeOf(make(wallet, terms, { credentials: { ...both, developerSecret: 'wrong' } }))).toBe(
-      'INVALID_SECRET',
-    )
-    expect(await codeOf(make(wallet, terms, { credentials: { ...both, userPin: '000000' } }))).toBe('INVALID_SECRET')
-    expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(1)
-    expect(await sql`select from policy_locks where policy_id = ${terms.id}`).toHaveLength(1)
-    expect(await sql`select from audit where subject = ${wallet.id} and action = 'policy_created'`).toHaveLength(1)
-    await revoke(wallet, terms)
-    expect((await make(wallet, terms)).revokedAt).toBeInstanceOf(Date)
-    expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('policy_denied')
-  })
+  longTest(
+    'has the same row if it is made again by its id, with right credentials, one after the other or 20 times at once',
+    async () => {
+      const wallet = await userWallet()
+      const terms = { ...newTerms(wallet), expiresAt: new Date('2099-01-01T00:00:00.123Z'), maxTotalValue: 10n ** 30n }
+      const atOnce = Array.from({ length: 20 }, (_, index) =>
+        make(wallet, terms, { vault: index % 2 ? other : custody.vault }),
+      )
+      const [first, ...others] = await Promise.all(atOnce)
+      for (const each of [...others, await make(wallet, terms)]) expect(each).toEqual(first as PolicyRow)
+      expect(await codeOf(make(wallet, terms, { credentials: { ...both, developerSecret: 'wrong' } }))).toBe(
+        'INVALID_SECRET',
+      )
+      expect(await codeOf(make(wallet, terms, { credentials: { ...both, userPin: '000000' } }))).toBe('INVALID_SECRET')
+      expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(1)
+      expect(await sql`select from policy_locks where policy_id = ${terms.id}`).toHaveLength(1)
+      expect(await sql`select from audit where subject = ${wallet.id} and action = 'policy_created'`).toHaveLength(1)
+      await revoke(wallet, terms)
+      expect((await make(wallet, terms)).revokedAt).toBeInstanceOf(Date)
+      expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('policy_denied')
+    },
+  )
 
   test('is not made again by its id for another wallet or with other terms, and no guess is charged', async () => {
     const [wallet, second] = [await userWallet(), await userWallet()]

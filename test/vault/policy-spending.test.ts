@@ -53,7 +53,7 @@ const spent = async ({ terms }: Delegated) => {
   return [row?.uses, row?.spent_value, row?.spent_fee]
 }
 
-const AT_ONCE = isLong ? 100 : 30
+const AT_ONCE = isLong ? 100 : 8
 
 describe('many uses at once, over two processes, exceed', () => {
   const atOnce = (of: Delegated, use: { value?: bigint; fee?: bigint }) =>

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { withKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -73,7 +74,7 @@ const shape = async (wallet: TestWallet) => {
 describe.each(['developer', 'user'] as const)('a keyring that the %s controls', (mode) => {
   const other = otherOf(mode)
 
-  test('has the same seed once control is shared, sealed anew; the lock that it had is as before', async () => {
+  longTest('has the same seed once control is shared, sealed anew; the lock that it had is as before', async () => {
     const first = await alone(mode)
     const phrase = await exported(first, CREDENTIALS[mode])
     const before = await stateOf(first)
@@ -123,7 +124,7 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
     expect(await codeOf(exported(first))).toBe('resolved')
   })
 
-  test('is as it was if the connection is cut while sharing is written', async () => {
+  longTest('is as it was if the connection is cut while sharing is written', async () => {
     const first = await alone(mode)
     const before = await stateOf(first)
     await using release = await holdTable(sql, 'wallet_keys')
@@ -158,7 +159,7 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
     expect(await codeOf(exported(first, CREDENTIALS[mode]))).toBe('credential_required')
   })
 
-  test('is shared, although a rotation seals its seed anew meanwhile', async () => {
+  longTest('is shared, although a rotation seals its seed anew meanwhile', async () => {
     const first = await alone('user')
     const [old] = await sql`select sealed from keyrings where id = ${first.keyringId}`
     const rotate = (resume: boolean) => custody.vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
@@ -170,36 +171,40 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
     expect(await shape(first)).toEqual([1, 2, 1, 2])
   })
 
-  test('is shared while rotations run: all is under the newest version in the end, and opens', async () => {
-    const another = await custody.another()
-    const firsts = await Promise.all(Array.from({ length: 8 }, () => alone(mode)))
-    const phrases = await Promise.all(firsts.map((first) => exported(first, CREDENTIALS[mode])))
-    const rotations = (async () => {
-      for (let count = 0; count < ROTATIONS; count += 1) {
-        const { broken } = await another.rotateProjectKey({ projectId, resume: false, actor: 'operator' })
-        expect(broken.rows).toBe(0)
-      }
-    })()
-    const seconds = await Promise.all(
-      firsts.map(async (first) => {
-        for (let tries = 0; ; tries += 1) {
-          try {
-            return await share(first)
-          } catch (error) {
-            if (!String(error).includes('was changed meanwhile') || tries > 50) throw error
-          }
+  longTest(
+    'is shared while rotations run: all is under the newest version in the end, and opens',
+    async () => {
+      const another = await custody.another()
+      const firsts = await Promise.all(Array.from({ length: 8 }, () => alone(mode)))
+      const phrases = await Promise.all(firsts.map((first) => exported(first, CREDENTIALS[mode])))
+      const rotations = (async () => {
+        for (let count = 0; count < ROTATIONS; count += 1) {
+          const { broken } = await another.rotateProjectKey({ projectId, resume: false, actor: 'operator' })
+          expect(broken.rows).toBe(0)
         }
-      }),
-    )
-    await rotations
-    const versions =
-      await sql`select distinct get_byte(sealed, 5) as version from keyrings where project_id = ${projectId}
+      })()
+      const seconds = await Promise.all(
+        firsts.map(async (first) => {
+          for (let tries = 0; ; tries += 1) {
+            try {
+              return await share(first)
+            } catch (error) {
+              if (!String(error).includes('was changed meanwhile') || tries > 50) throw error
+            }
+          }
+        }),
+      )
+      await rotations
+      const versions =
+        await sql`select distinct get_byte(sealed, 5) as version from keyrings where project_id = ${projectId}
       union select distinct get_byte(l.sealed, 5) from owner_locks l join keyrings k on k.id = l.keyring_id
         where k.project_id = ${projectId}`
-    expect([...versions]).toEqual([{ version: ROTATIONS + 1 }])
-    expect(await Promise.all(seconds.map((second) => exported(second)))).toEqual(phrases)
-    for (const wallet of [...firsts, ...seconds]) expect(await codeOf(sign(wallet))).toBe('resolved')
-    const { forged } = await custody.vault.forgedRows({ projectId })
-    expect(forged).toEqual([])
-  }, 30_000)
+      expect([...versions]).toEqual([{ version: ROTATIONS + 1 }])
+      expect(await Promise.all(seconds.map((second) => exported(second)))).toEqual(phrases)
+      for (const wallet of [...firsts, ...seconds]) expect(await codeOf(sign(wallet))).toBe('resolved')
+      const { forged } = await custody.vault.forgedRows({ projectId })
+      expect(forged).toEqual([])
+    },
+    30_000,
+  )
 })

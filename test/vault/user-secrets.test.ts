@@ -8,6 +8,7 @@ import type { Credentials } from '../../src/vault/contract/required-credentials.
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { withKey } from '../support/keys.ts'
 import { untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -382,22 +383,26 @@ describe("a rotation of the project's key", () => {
     expect(broken).toEqual({ rows: 1, first: [`user_key_lock ${row?.id}`] })
   })
 
-  test('continuous rotations lose no code', async () => {
-    const of = await custody.project()
-    const other = await custody.another()
-    const wallet = await userWallet({ projectId: of })
-    let code = await newCode(wallet)
-    let isDone = false
-    const rotating = (async () => {
-      while (!isDone) await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
-    })()
-    for (let times = 0; times < 10; times += 1) code = await newCode(wallet, { userSecret: code })
-    isDone = true
-    await rotating
-    await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true })
-    expect(await codeOf(sign(wallet, { userSecret: code }))).toBe('resolved')
-    expect(await forged(of)).toEqual([])
-  }, 30_000)
+  longTest(
+    'continuous rotations lose no code',
+    async () => {
+      const of = await custody.project()
+      const other = await custody.another()
+      const wallet = await userWallet({ projectId: of })
+      let code = await newCode(wallet)
+      let isDone = false
+      const rotating = (async () => {
+        while (!isDone) await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
+      })()
+      for (let times = 0; times < 10; times += 1) code = await newCode(wallet, { userSecret: code })
+      isDone = true
+      await rotating
+      await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true })
+      expect(await codeOf(sign(wallet, { userSecret: code }))).toBe('resolved')
+      expect(await forged(of)).toEqual([])
+    },
+    30_000,
+  )
 })
 
 describe('who owns the database', () => {

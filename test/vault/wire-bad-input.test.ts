@@ -6,6 +6,7 @@ import { Refused } from '../../src/vault/client/data.ts'
 import { createFrameReader, createFrameWriter } from '../../src/vault/client/frames.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { createRoom } from '../../src/vault/rooms/wire/room.ts'
+import { roundsOf } from '../support/long.ts'
 import { createGates, createWire, echo, frameOf, lend, type Server, use, wait } from './wire-support.ts'
 
 const wire = createWire()
@@ -167,9 +168,9 @@ test('garbage of any kind ends its connection alone', async () => {
       await raw.over
       expect(await others.ask(echo, { text: 'a' })).toEqual({ text: 'a' })
     }),
-    { seed: 20261123, numRuns: 500 },
+    { seed: 20261123, numRuns: roundsOf(500) },
   )
-  expect(server.refusals.length).toBeGreaterThan(300)
+  expect(server.refusals.length).toBeGreaterThan(roundsOf(300))
   expect([server.failures, others.changes().length]).toEqual([[], 1])
 })
 
@@ -279,7 +280,7 @@ test('messages are found in pieces of any size', () => {
       expect(found).toEqual(values)
       expect(reader.isAmid()).toBe(false)
     }),
-    { seed: 20261123, numRuns: 2_000 },
+    { seed: 20261123, numRuns: roundsOf(2_000) },
   )
 })
 

@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import { Refused } from '../../src/vault/client/data.ts'
 import { decode } from '../../src/vault/client/decode.ts'
 import { createWriter, encode as encodeWith } from '../../src/vault/client/encode.ts'
+import { roundsOf } from '../support/long.ts'
 
-const RUNS = { seed: 20261123, numRuns: 2_000 }
+const RUNS = { seed: 20261123, numRuns: roundsOf(2_000) }
 
 const encode = (value: unknown) => {
   const writer = createWriter()
@@ -249,7 +250,7 @@ describe('what is refused', () => {
           return
         expect(decode(encode(value))).toStrictEqual(value)
       }),
-      { ...RUNS, numRuns: 10_000 },
+      { ...RUNS, numRuns: roundsOf(10_000) },
     )
   })
 })

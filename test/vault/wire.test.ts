@@ -8,6 +8,7 @@ import { connect } from '../../src/vault/client/connect.ts'
 import { UnfitVault } from '../../src/vault/contract/contract.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { listen, serve } from '../../src/vault/rooms/wire/listen.ts'
+import { longTest } from '../support/long.ts'
 import {
   count,
   createGates,
@@ -87,7 +88,7 @@ describe('asking', () => {
     expect(told).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
   })
 
-  test('messages of 40 MB pass both ways, whole, while small ones go on', async () => {
+  longTest('messages of 40 MB pass both ways, whole, while small ones go on', async () => {
     const { path } = await wire.server()
     const client = wire.client(path)
     const bytes = new Uint8Array(40_000_000).fill(9)
@@ -111,7 +112,7 @@ describe('asking', () => {
     expect(await Promise.all(asked)).toEqual(Array(20).fill({ by: 'vault' }))
   })
 
-  test('a client that does not read stops being served, and gets everything once it reads', async () => {
+  longTest('a client that does not read stops being served, and gets everything once it reads', async () => {
     const { path } = await wire.server()
     const slow = await wire.raw(path)
     slow.hello()
@@ -420,7 +421,7 @@ describe('several servers', () => {
     expect(await asked).toEqual({ text: 'b' })
   })
 
-  test('however often a server was not reached, the next try comes a tenth of a second later', async () => {
+  longTest('however often a server was not reached, the next try comes a tenth of a second later', async () => {
     const path = join(await wire.folder(), 'vault.sock')
     const later = spyOn(globalThis, 'setTimeout')
     const tried = Promise.withResolvers<void>()

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { eventTroubles } from '../events/troubles.ts'
 import { runCli } from '../support/cli.ts'
-import { isLeftOut } from '../support/long.ts'
+import { isLeftOut, longTest } from '../support/long.ts'
 import { createMortals } from '../support/mortal.ts'
 import { startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
@@ -111,8 +111,8 @@ describe('a wallet', () => {
 
   test.each([
     [{ kind: CUSTODY_COMMITS, moment: 'after' }, SEALED],
-    [{ kind: API_COMMITS, moment: 'before' }, SEALED],
     ...inLongRun([
+      [{ kind: API_COMMITS, moment: 'before' }, SEALED],
       [{ kind: CUSTODY_COMMITS, moment: 'before' }, NOTHING],
       [{ kind: 'insert wallets', moment: 'after' }, SEALED],
       [{ kind: API_COMMITS, moment: 'after' }, WHOLE],
@@ -134,7 +134,7 @@ describe('a wallet', () => {
     expect((await ask(ownerId, key)).json).toEqual(json)
   })
 
-  test('whose address nobody received is not reported as forged, and does not hinder the owner', async () => {
+  longTest('whose address nobody received is not reported as forged, and does not hinder the owner', async () => {
     const ownerId = randomUUID()
     await killed({ kind: CUSTODY_COMMITS, moment: 'after' }, () => ask(ownerId, null))
     expect(await verified()).toEqual(INTACT)

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { generatePrivateKey, mnemonicToAccount } from 'viem/accounts'
 import { createProject } from '../../src/operators/projects.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -81,7 +82,7 @@ describe('change-user-pin', () => {
     expect(await guesses(wallet.owner_id)).toEqual({ fails: 1, total: 1 })
   })
 
-  test('many times at once: one answers 200, the others 409, and nothing is counted', async () => {
+  longTest('many times at once: one answers 200, the others 409, and nothing is counted', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     let answers: Promise<readonly Answer[]> | undefined
     // All requests continue together once each has proved the old PIN.

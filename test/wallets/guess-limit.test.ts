@@ -14,6 +14,7 @@ import { openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { openTestGuesses } from '../vault/support.ts'
@@ -150,7 +151,12 @@ describe('wrong PINs', () => {
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
   })
 
-  test.each(ENDPOINTS.map((_, index) => index))('at endpoint %d is counted once', async (index) => {
+  test.each(
+    someOf(
+      ENDPOINTS.map((_, index) => index),
+      3,
+    ),
+  )('at endpoint %d is counted once', async (index) => {
     const owner = await newOwner()
     const answer = await at(ENDPOINTS, index)(owner, WRONG)
     expect([answer.status, answer.json.code]).toEqual([403, 'INVALID_SECRET'])
@@ -180,18 +186,21 @@ describe('wrong PINs', () => {
 })
 
 describe('right PINs', () => {
-  test('sixty-four at once over endpoints and networks all succeed, although one more failure would lock', async () => {
-    const owner = await newOwner()
-    await chain.fund(owner.ethereum.address)
-    await lock(owner.ownerId, { fails: 4, total: 98 })
-    const [sign, signOnBase, send, exported] = ENDPOINTS
-    if (!sign || !signOnBase || !send || !exported) throw new Error('there are no endpoints')
-    const used = [sign, signOnBase, send, exported]
-    const right = Array.from({ length: 64 }, (_, index) => at(used, index)(owner, PIN))
-    const answers = await Promise.all(right)
-    expect(tally(answers)).toEqual({ success: 64 })
-    expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 98, locked: false })
-  })
+  longTest(
+    'sixty-four at once over endpoints and networks all succeed, although one more failure would lock',
+    async () => {
+      const owner = await newOwner()
+      await chain.fund(owner.ethereum.address)
+      await lock(owner.ownerId, { fails: 4, total: 98 })
+      const [sign, signOnBase, send, exported] = ENDPOINTS
+      if (!sign || !signOnBase || !send || !exported) throw new Error('there are no endpoints')
+      const used = [sign, signOnBase, send, exported]
+      const right = Array.from({ length: 64 }, (_, index) => at(used, index)(owner, PIN))
+      const answers = await Promise.all(right)
+      expect(tally(answers)).toEqual({ success: 64 })
+      expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 98, locked: false })
+    },
+  )
 })
 
 describe('a locked owner', () => {
@@ -208,7 +217,7 @@ describe('a locked owner', () => {
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
   })
 
-  test('gets the same answer in the same time for a right and a wrong PIN, and neither is checked', async () => {
+  longTest('gets the same answer in the same time for a right and a wrong PIN, and neither is checked', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
     const rowVersion = async () => (await sql`select xmin::text from pin_guesses where owner_id = ${owner.ownerId}`)[0]
@@ -234,7 +243,7 @@ describe('a locked owner', () => {
     expect(Math.abs(median(PIN) - median(WRONG))).toBeLessThan(argon2Ms / 2)
   })
 
-  test('stays locked after a restart of the service', async () => {
+  longTest('stays locked after a restart of the service', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
     const ctx = await createApiCtx({ config: readConfig(service.variables), process: 'again' })
@@ -276,21 +285,25 @@ describe('a locked owner', () => {
     }
   })
 
-  test('is not unlocked by a command for another owner, another project or an unknown one', async () => {
-    const owner = await newOwner()
-    await lock(owner.ownerId)
-    const { projectId } = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
-    const refusals = [
-      await unlock(['--project', service.project.projectId, '--owner', randomUUID()]),
-      await unlock(['--project', projectId, '--owner', owner.ownerId]),
-      await unlock(['--project', 'mine', '--owner', owner.ownerId]),
-      await unlock(['--owner', owner.ownerId]),
-    ]
-    // The last two are no proper calls of the command.
-    expect(refusals.map(({ exitCode, output }) => [exitCode, output])).toEqual([1, 1, 2, 2].map((code) => [code, '']))
-    for (const { errors } of refusals) expect(errors).not.toMatch(/select|update|Failed query/i)
-    expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
-  }, 20_000)
+  longTest(
+    'is not unlocked by a command for another owner, another project or an unknown one',
+    async () => {
+      const owner = await newOwner()
+      await lock(owner.ownerId)
+      const { projectId } = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+      const refusals = [
+        await unlock(['--project', service.project.projectId, '--owner', randomUUID()]),
+        await unlock(['--project', projectId, '--owner', owner.ownerId]),
+        await unlock(['--project', 'mine', '--owner', owner.ownerId]),
+        await unlock(['--owner', owner.ownerId]),
+      ]
+      // The last two are no proper calls of the command.
+      expect(refusals.map(({ exitCode, output }) => [exitCode, output])).toEqual([1, 1, 2, 2].map((code) => [code, '']))
+      for (const { errors } of refusals) expect(errors).not.toMatch(/select|update|Failed query/i)
+      expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
+    },
+    20_000,
+  )
 })
 
 describe('an API key', () => {

@@ -6,6 +6,7 @@ import { startFinishingSecretChanges } from '../../src/identity/users/secret-cha
 import { createProject } from '../../src/operators/projects.ts'
 import { startApiProcess } from '../support/api.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -275,42 +276,47 @@ describe('making and removing', () => {
     }
   })
 
-  test('are reported by mail once if the API is killed between the change and the mail', async () => {
-    const people = peopleOf(service)
-    const email = `${randomUUID()}@example.com`
-    const session = await people.logIn(email)
-    const wallet = (await people.as(session)('/wallets', { network, name: 'Mine', control_mode: 'user', ...pin })).json
-    const reports = async () =>
-      (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => !subject.startsWith('Log in'))
-    const api = await startApiProcess(service.variables)
-    const killed = service.as(service.project, api.url)
-    await using release = await holdTable(sql, 'mails')
-    const passkey = { passkey_id: 'key-1', passkey_secret: randomBytes(32).toString('base64url') }
-    const asked = [
-      call('recovery-code', wallet, pin, killed).catch(() => null),
-      call('passkey-secret', wallet, { ...passkey, ...pin }, killed).catch(() => null),
-    ]
-    await untilWaiting(sql, asked.length)
-    const stopped = api.kill()
-    await release()
-    await Promise.all([stopped, ...asked])
-    expect(await secretsOf(wallet)).toEqual(
-      expect.arrayContaining([
-        ['recovery_code', null],
-        ['passkey', 'key-1'],
-      ]),
-    )
-    expect(await reports()).toEqual([])
-    await sql`update secret_changes set created_at = created_at - interval '2 minutes' where user_id = ${session.user_id}`
-    const stop = startFinishingSecretChanges(service.ctx)
-    await until(async () => (await sql`select from secret_changes`).length === 0)
-    await stop()
-    expect((await reports()).toSorted()).toEqual([
-      'The recovery code of your wallets at Test may have been changed',
-      'Which passkeys open your wallets at Test may have been changed',
-    ])
-    expect(await people.reach(session)).toBe(200)
-  }, 60_000)
+  longTest(
+    'are reported by mail once if the API is killed between the change and the mail',
+    async () => {
+      const people = peopleOf(service)
+      const email = `${randomUUID()}@example.com`
+      const session = await people.logIn(email)
+      const wallet = (await people.as(session)('/wallets', { network, name: 'Mine', control_mode: 'user', ...pin }))
+        .json
+      const reports = async () =>
+        (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => !subject.startsWith('Log in'))
+      const api = await startApiProcess(service.variables)
+      const killed = service.as(service.project, api.url)
+      await using release = await holdTable(sql, 'mails')
+      const passkey = { passkey_id: 'key-1', passkey_secret: randomBytes(32).toString('base64url') }
+      const asked = [
+        call('recovery-code', wallet, pin, killed).catch(() => null),
+        call('passkey-secret', wallet, { ...passkey, ...pin }, killed).catch(() => null),
+      ]
+      await untilWaiting(sql, asked.length)
+      const stopped = api.kill()
+      await release()
+      await Promise.all([stopped, ...asked])
+      expect(await secretsOf(wallet)).toEqual(
+        expect.arrayContaining([
+          ['recovery_code', null],
+          ['passkey', 'key-1'],
+        ]),
+      )
+      expect(await reports()).toEqual([])
+      await sql`update secret_changes set created_at = created_at - interval '2 minutes' where user_id = ${session.user_id}`
+      const stop = startFinishingSecretChanges(service.ctx)
+      await until(async () => (await sql`select from secret_changes`).length === 0)
+      await stop()
+      expect((await reports()).toSorted()).toEqual([
+        'The recovery code of your wallets at Test may have been changed',
+        'Which passkeys open your wallets at Test may have been changed',
+      ])
+      expect(await people.reach(session)).toBe(200)
+    },
+    60_000,
+  )
 
   test("with a code ends the user's other sessions if it sets a new PIN", async () => {
     const people = peopleOf(service)

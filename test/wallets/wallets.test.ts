@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { createProject } from '../../src/operators/projects.ts'
 import { EVM_NETWORKS } from '../../src/platform/networks.ts'
+import { longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -118,7 +119,7 @@ describe('wallets created at the same time', () => {
     ['developer', developer],
     ['user', user],
   ] as const) {
-    test(`of one owner on all EVM networks share one seed and one address (${mode})`, async () => {
+    longTest(`of one owner on all EVM networks share one seed and one address (${mode})`, async () => {
       for (let round = 0; round < 3; round += 1) {
         const ownerId = randomUUID()
         const made = await Promise.all(EVM_NETWORKS.map((network) => create(network, { ...body, owner_id: ownerId })))
@@ -135,7 +136,7 @@ describe('wallets created at the same time', () => {
     })
   }
 
-  test('for one owner on one network: one is created, the others are refused and leave nothing', async () => {
+  longTest('for one owner on one network: one is created, the others are refused and leave nothing', async () => {
     for (let round = 0; round < 3; round += 1) {
       const ownerId = randomUUID()
       const made = await Promise.all([1, 2, 3].map(() => create('Base', { ...user, owner_id: ownerId })))

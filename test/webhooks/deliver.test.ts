@@ -22,6 +22,7 @@ import {
 import { listDeliveries, replay, sendTest } from '../../src/events/webhooks/deliveries.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx, type WorkerHere } from '../support/worker-here.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -371,7 +372,7 @@ describe('without an order', () => {
 })
 
 describe('a receiver that is down', () => {
-  test('gets at most eight requests at once, then one, and costs another endpoint nothing', async () => {
+  longTest('gets at most eight requests at once, then one, and costs another endpoint nothing', async () => {
     const [down, up] = [await endpoint(), await endpoint()]
     const open: ServerResponse[] = []
     down.receiver.answer((_, response) => void open.push(response))
@@ -415,7 +416,7 @@ describe('a receiver that is down', () => {
     expect(await endpointRow(down.id)).toMatchObject({ failures: 0 })
   })
 
-  test('keeps no place that others need, and has its turn with those that are down too', async () => {
+  longTest('keeps no place that others need, and has its turn with those that are down too', async () => {
     const [down, alsoDown, up] = [await endpoint(), await endpoint(), await endpoint()]
     for (const { receiver } of [down, alsoDown]) receiver.answer(() => {})
     const couriers = createCouriers(workerCtx, { quick: 1, slow: 1 })
@@ -430,7 +431,7 @@ describe('a receiver that is down', () => {
     for (const { id } of [down, alsoDown]) expect(await deliveriesOf(id)).toMatchObject([{ attempts: 1 }])
   })
 
-  test('with 500 for hours is tried again after pauses that grow, and then gets the event once', async () => {
+  longTest('with 500 for hours is tried again after pauses that grow, and then gets the event once', async () => {
     const { id, receiver } = await endpoint()
     receiver.answer((_, response) => response.writeHead(500).end())
     await startWorker()
@@ -691,7 +692,7 @@ test('an event that is kept no longer ends its delivery, and holds up no other o
 })
 
 describe('a worker', () => {
-  test('that is killed between sending and recording: another one sends the same webhook-id', async () => {
+  longTest('that is killed between sending and recording: another one sends the same webhook-id', async () => {
     const { id, receiver } = await endpoint()
     const killed = service.startWorker()
     receiver.answer(() => killed.kill('SIGKILL'))

@@ -7,6 +7,7 @@ import type { AbiInput, AbiItem, Hex } from '../../../src/chains/chain.ts'
 import { selectorOf, signatureOf } from '../../../src/chains/evm/abi-types.ts'
 import { readArguments } from '../../../src/chains/evm/abi-values.ts'
 import { decodeCall } from '../../../src/chains/evm/decode.ts'
+import { roundsOf } from '../../support/long.ts'
 
 const contract = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 
@@ -156,7 +157,7 @@ describe('agrees with viem', () => {
           ),
         ).toEqual(shown)
       }),
-      { numRuns: 1_500, seed: 11 },
+      { numRuns: roundsOf(1_500), seed: 11 },
     )
   })
 
@@ -178,7 +179,7 @@ describe('agrees with viem', () => {
           expect(readArguments(inputs, encoded(cases).slice(2))).toBeNull()
         },
       ),
-      { numRuns: 1_000, seed: 12 },
+      { numRuns: roundsOf(1_000), seed: 12 },
     )
   })
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { encodeFunctionData, parseAbi } from 'viem'
 import type { Hex } from '../../../src/chains/chain.ts'
 import { decodeCall, dependsOnStandard } from '../../../src/chains/evm/decode.ts'
+import { roundsOf } from '../../support/long.ts'
 
 const contract = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const alice = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'
@@ -195,6 +196,6 @@ test('never throws, whatever bytes follow a known selector', () => {
         decode(`${selector}${Buffer.from(bytes).toString('hex')}`)
       },
     ),
-    { numRuns: 2_000, seed: 7 },
+    { numRuns: roundsOf(2_000), seed: 7 },
   )
 })

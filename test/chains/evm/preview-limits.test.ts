@@ -10,6 +10,7 @@ import { coinLog } from '../../../src/chains/evm/logs.ts'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
 import { evmNetworkRow } from '../../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
+import { longTest } from '../../support/long.ts'
 import { afterTests, shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode, startRawServer } from './fake-node.ts'
 import { createMemory } from './memory.ts'
@@ -320,7 +321,7 @@ test('a node with invalid answers is reported as unavailable', async () => {
   }
 })
 
-test('an answer of twelve megabytes is read, and its reason is shortened', async () => {
+longTest('an answer of twelve megabytes is read, and its reason is shortened', async () => {
   const revert = encodeErrorResult({
     abi: parseAbi(['error Error(string text)']),
     errorName: 'Error',

@@ -46,6 +46,7 @@ import {
   SLOTS,
 } from '../../../src/chains/evm/safe/settings.ts'
 import { EVM_NETWORKS, evmNetworkRow } from '../../../src/platform/networks.ts'
+import { roundsOf } from '../../support/long.ts'
 import { signedBy } from './signing.ts'
 
 const account = privateKeyToAccount(keccak256(stringToHex('owner of a Safe')))
@@ -148,7 +149,7 @@ describe('the call data of an execution', () => {
         const owner = getAddress(`0x${signatureIn(changed).slice(26, 66)}`)
         expect(execution(contractWalletOf(owner), read).input).toBe(changed)
       }),
-      { seed: 7, numRuns: 300 },
+      { seed: 7, numRuns: roundsOf(300) },
     )
   })
 

@@ -6,6 +6,7 @@ import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { evmNetworkRow, substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { startChain } from '../../support/chains.ts'
+import { longTest } from '../../support/long.ts'
 import { shared } from '../../support/shared.ts'
 import { startSubstrateChain } from '../../support/substrate.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
@@ -73,7 +74,7 @@ describe('a follower of an EVM network', () => {
     await chain.nextBlock({ sinceMs, waitMs: FOR_EVER_MS, signal })
   })
 
-  test('is woken by each of two blocks that come shortly after each other', async () => {
+  longTest('is woken by each of two blocks that come shortly after each other', async () => {
     const chain = chainAt(proxy.url)
     await wakeBy(chain, () => node.mine())
     while (await isWoken(chain));
@@ -84,22 +85,25 @@ describe('a follower of an EVM network', () => {
     }
   })
 
-  test('is woken again after the connection was cut', async () => {
+  longTest('is woken again after the connection was cut', async () => {
     const chain = chainAt(proxy.url)
     await wakeBy(chain, () => node.mine())
     proxy.cut()
     await wakeBy(chain, () => node.mine())
   })
 
-  test('only waits at a node that is asked by HTTP, at one that is away, and at one whose URL cannot be opened', async () => {
-    const away = await startTcpProxy(node.rpcUrl.replace('http:', 'ws:'))
-    await away.stop()
-    for (const chain of [chainAt(node.rpcUrl), chainAt(away.url), chainAt(`${away.url}#not-allowed`)]) {
-      const woken = isWoken(chain)
-      await node.mine()
-      expect(await woken).toBe(false)
-    }
-  })
+  longTest(
+    'only waits at a node that is asked by HTTP, at one that is away, and at one whose URL cannot be opened',
+    async () => {
+      const away = await startTcpProxy(node.rpcUrl.replace('http:', 'ws:'))
+      await away.stop()
+      for (const chain of [chainAt(node.rpcUrl), chainAt(away.url), chainAt(`${away.url}#not-allowed`)]) {
+        const woken = isWoken(chain)
+        await node.mine()
+        expect(await woken).toBe(false)
+      }
+    },
+  )
 
   test('stops waiting when the process stops', async () => {
     const stopping = new AbortController()

@@ -11,6 +11,7 @@ import { blake2Hash, compact, toHex } from '../../../src/chains/substrate/scale.
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
 import { traceOf } from '../../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
+import { roundsOf } from '../../support/long.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()
@@ -176,7 +177,7 @@ describe('our bytes and those of the codec', () => {
           codecSigns(unsigned, id === null ? undefined : locationOf(id)),
         )
       }),
-      { seed: 20_261_122, numRuns: 300 },
+      { seed: 20_261_122, numRuns: roundsOf(300) },
     )
   })
 

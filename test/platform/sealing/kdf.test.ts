@@ -4,6 +4,7 @@ import { hashRaw } from '@node-rs/argon2'
 import fc from 'fast-check'
 import { deriveKey, hkdf, hmac, hmacSha512 } from '../../../src/platform/sealing/kdf.ts'
 import { stretchPin } from '../../../src/vault/rooms/sealing/stretch.ts'
+import { roundsOf } from '../../support/long.ts'
 import { bytesOf, hexOf } from '../../vault/support.ts'
 import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from '../../vault/vectors.ts'
 
@@ -29,7 +30,7 @@ test("HMAC and HKDF agree with the platform's", () => {
       const expected = Buffer.from(hkdfSync('sha256', key, salt, message, length)).toString('hex')
       expect(hexOf(hkdf({ key, salt, info: message, length }))).toBe(expected)
     }),
-    { numRuns: 300, seed: 5869 },
+    { numRuns: roundsOf(300), seed: 5869 },
   )
 })
 
