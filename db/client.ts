@@ -82,8 +82,10 @@ const SETTINGS = Object.entries(MEANING)
 const PREPARED_CONNECTIONS = 3
 
 /** How many connections `openDb` takes at most. @param input.waitsForEvents whether `eventNotices` is used. */
-export const connectionsOf = (input: { readonly maxConnections: number; readonly waitsForEvents: boolean }): number =>
-  input.maxConnections + PREPARED_CONNECTIONS + (input.waitsForEvents ? 1 : 0)
+export const countConnectionsMax = (input: {
+  readonly maxConnections: number
+  readonly waitsForEvents: boolean
+}): number => input.maxConnections + PREPARED_CONNECTIONS + (input.waitsForEvents ? 1 : 0)
 
 /** Longer statements contain lists of varying length: prepared, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500

@@ -7,8 +7,8 @@ import pg from 'pg'
 import { EndingClient, poolConfig } from '../db/client.ts'
 import { addJob } from '../db/jobs.ts'
 import { closeLost } from '../db/pool.ts'
-import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/queries/processes.ts'
-import { type Couriers, createCouriers } from '../src/events/webhooks/couriers.ts'
+import { hasDeadWorkers, recordWorker, unlockJobsOfDeadWorkers } from '../db/queries/processes.ts'
+import { type Couriers, createDeliverers } from '../src/events/webhooks/couriers.ts'
 import type { Metrics } from '../src/platform/metrics/metrics.ts'
 import type { Log } from '../src/platform/process/log.ts'
 import type { JobsCtx } from './ctx.ts'
@@ -89,13 +89,13 @@ const keepSeen = async (
   ctx: JobsCtx,
   row: { readonly id: string; readonly applicationName: string },
 ): Promise<{ readonly stop: () => void }> => {
-  await seeWorker(ctx.db, row)
+  await recordWorker(ctx.db, row)
   let isBusy = false
   const beat = async (): Promise<void> => {
     if (isBusy) return
     isBusy = true
     try {
-      const { isNew } = await seeWorker(ctx.db, row)
+      const { isNew } = await recordWorker(ctx.db, row)
       if (isNew)
         ctx.log.warn('others took this worker for dead: it hung, or did not reach the database, and goes on now')
       if (await hasDeadWorkers(ctx.db)) await unlockJobsOfDeadWorkers(ctx.db)
@@ -201,7 +201,7 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
-  const couriers = createCouriers(ctx)
+  const couriers = createDeliverers(ctx)
   const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
   const stopListening = ctx.db.eventNotices.subscribe(() =>
     couriers

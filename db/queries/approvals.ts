@@ -100,7 +100,7 @@ export const listApprovals = (db: Queryable, input: Listed): Promise<readonly Li
     .offset(offset)
 }
 
-export const decisionOf = async (
+export const readDecision = async (
   db: Queryable,
   { approvalId, userId }: Pick<Decision, 'approvalId' | 'userId'>,
 ): Promise<Decision['decision'] | null> => {

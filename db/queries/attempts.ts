@@ -104,7 +104,7 @@ export const unfoldAttempts = async (tx: Tx, transactionId: string) => {
 }
 
 /** The hashes of a transaction's attempts, by their numbers if they are folded. */
-export const hashesOf = async (db: Queryable, transactionId: string): Promise<readonly string[]> => {
+export const readAttemptHashes = async (db: Queryable, transactionId: string): Promise<readonly string[]> => {
   const rows = await db
     .select({ hash: attempts.hash, folded: transactions.attemptHashes })
     .from(transactions)

@@ -93,7 +93,7 @@ export const waitingBelow = async (
 export type Waiting = { readonly reason: WaitsFor; readonly refusal: Refusal | null }
 
 /** What each of these transactions waits for, if it is in no block and waits for more than the next blocks. */
-export const waitsFor = async (db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Waiting>> => {
+export const readWaits = async (db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, Waiting>> => {
   if (ids.length === 0) return new Map()
   const rows = await db
     .select({
@@ -127,7 +127,7 @@ export const startClocks = async (db: Queryable, ids: readonly string[]) => {
     .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
 }
 
-export const noteFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'updatedAt'>) => {
+export const recordFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'updatedAt'>) => {
   await db
     .insert(followedNetworks)
     .values(row)

@@ -26,7 +26,7 @@ export const readCursor = async (db: Queryable, follower: Follower): Promise<Cur
   return { number: row.blockNumber, hash: row.blockHash, baseFeePerGas: row.baseFeePerGas }
 }
 
-export const noteBaseFee = async (
+export const recordBaseFee = async (
   db: Queryable,
   { network, baseFeePerGas }: { readonly network: Network; readonly baseFeePerGas: bigint | null },
 ) => {
@@ -37,7 +37,7 @@ export const noteBaseFee = async (
 }
 
 /** Says that a follower works, also where there is no new block. */
-export const noteStep = async (db: Queryable, follower: Follower) => {
+export const recordStep = async (db: Queryable, follower: Follower) => {
   await db.update(cursors).set({ steppedAt: sql`now()` }).where(at(follower))
 }
 
@@ -117,7 +117,7 @@ export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigi
 }
 
 /** The hash of the block that a follower processed at a height; null if there is none, or it is final. */
-export const seenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
+export const readSeenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
   const [row] = await db
     .select({ hash: seenBlocks.hash })
     .from(seenBlocks)
@@ -126,7 +126,7 @@ export const seenHash = async (db: Queryable, follower: Follower, number: bigint
 }
 
 /** The newest final block as of the follower's last move, which is the oldest block whose hash is kept. */
-export const oldestSeen = (db: Queryable, follower: Follower): Promise<BlockPoint | null> =>
+export const readOldestSeenBlock = (db: Queryable, follower: Follower): Promise<BlockPoint | null> =>
   firstRow(db.select(point).from(seenBlocks).where(isOf(follower)).orderBy(asc(point.number)).limit(1))
 
 export const listSeenBlocks = async (db: Queryable, follower: Follower): Promise<readonly BlockPoint[]> =>

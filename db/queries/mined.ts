@@ -11,7 +11,7 @@ import type { Page } from './wallets.ts'
 
 const { id, signerAddress, nonce, minedBlockNumber, minedBlockHash } = transactions
 
-export const attemptsAmong = async (
+export const findAttempts = async (
   db: Queryable,
   input: { readonly network: Network; readonly hashes: readonly string[] },
 ): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> => {
@@ -98,7 +98,7 @@ export const readUnfinished = async (db: Queryable, network: Network): Promise<U
 }
 
 /** Mortal transactions that are in no block and that no block above this one can take. */
-export const lapsedBy = async (
+export const listLapsed = async (
   db: Queryable,
   { network, blockNumber, limit }: At & { readonly limit: number },
 ): Promise<readonly { readonly transactionId: string }[]> => {

@@ -114,7 +114,7 @@ export const passkeysOfOperator = (
     .from(operatorPasskeys)
     .where(eq(operatorPasskeys.operatorName, operatorName))
 
-export const noteOperatorPasskeyUse = async (
+export const recordOperatorPasskeyUse = async (
   tx: Tx,
   { credentialId, signCount }: Pick<PasskeyRow, 'credentialId' | 'signCount'>,
 ) => {

@@ -36,7 +36,7 @@ export const PROJECT_PASSKEY = pickColumns(
 )
 
 /** Passkeys of a project's users, in the order of their owners. @param input.userIds null: of all. */
-export const passkeysOf = (
+export const listProjectPasskeys = (
   db: Queryable,
   input: { readonly projectId: string; readonly userIds: readonly string[] | null; readonly limit: number },
 ): Promise<readonly ProjectPasskey[]> =>
@@ -75,7 +75,7 @@ export const insertPasskey = (
 }
 
 /** @returns false if the passkey was removed, or its counter did not rise. Without a counter it always reports 0. */
-export const notePasskeyUse = async (tx: Tx, input: Pick<PasskeyRow, 'id' | 'signCount' | 'backedUp'>) => {
+export const recordPasskeyUse = async (tx: Tx, input: Pick<PasskeyRow, 'id' | 'signCount' | 'backedUp'>) => {
   const { id, signCount, backedUp } = input
   const rises = or(lt(passkeys.signCount, signCount), and(eq(passkeys.signCount, 0), sql`${signCount}::bigint = 0`))
   const rows = await updateRows(tx, passkeys, {

@@ -16,7 +16,7 @@ const ENROLMENT_GRACE_SECONDS = 3
  * differ and jump. On the connections for prepared statements, so that it does not wait for jobs that hold all others.
  * @returns whether it had no row: at its start, or when others took it for dead.
  */
-export const seeWorker = async (
+export const recordWorker = async (
   db: Pick<Db, 'prepared'>,
   { id, applicationName }: { readonly id: string; readonly applicationName: string },
 ): Promise<{ readonly isNew: boolean }> => {
@@ -86,7 +86,7 @@ const GONE_AFTER_SECONDS = 20
 type VaultProcess = Pick<typeof vaultProcesses.$inferSelect, 'name' | 'rootKeyIds' | 'startedAt'>
 
 /** Says that a vault process runs. By the clock of the database. */
-export const seeVaultProcess = async (
+export const recordVaultProcess = async (
   db: Pick<Db, 'prepared'>,
   { id, name, rootKeyIds }: { readonly id: string; readonly name: string; readonly rootKeyIds: readonly string[] },
 ) => {

@@ -32,7 +32,7 @@ export const findProject = (db: Queryable, id: string): Promise<Project | null> 
 export const lockProject = (db: Queryable, id: string): Promise<Project | null> =>
   firstRow(db.select().from(projects).where(eq(projects.id, id)).for('update'))
 
-export const projectOf = async (db: Queryable, row: { readonly projectId: string }): Promise<Project> => {
+export const requireProjectOfRow = async (db: Queryable, row: { readonly projectId: string }): Promise<Project> => {
   const project = await findProject(db, row.projectId)
   if (project === null) throw new Error('A row belongs to a project that does not exist.')
   return project

@@ -13,7 +13,7 @@ export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets
   ((await db.insert(wallets).values(row).onConflictDoNothing()).rowCount ?? 0) > 0
 
 /** Why a transaction cannot be recorded: it is recorded, or its wallet is missing; null if it can. */
-export const obstacleTo = async (
+export const readRecordingObstacle = async (
   tx: Tx,
   { id, walletId }: { readonly id: string; readonly walletId: string },
 ): Promise<'recorded' | 'no_wallet' | null> => {
@@ -45,7 +45,7 @@ export const releaseBornBefore = async (
 export const isNonceHeld = async (tx: Tx, signer: Signer, at: number) =>
   (await firstRow(tx.select({ id: transactions.id }).from(transactions).where(isHeld(signer, at)).limit(1))) !== null
 
-export const knownIds = async (db: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+export const findKnownIds = async (db: Queryable, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const given = sql`any(${sql.param(ids)}::uuid[])`
   const { rows } = await db.execute<{ readonly id: string }>(sql`
     select id from ${transactions} where id = ${given} union all select id from ${wallets} where id = ${given}`)
@@ -74,7 +74,7 @@ export const lacksAttempt = async (
   return row !== undefined
 }
 
-export const knownHashes = async (
+export const findKnownHashes = async (
   db: Queryable,
   { network, hashes }: { readonly network: Network; readonly hashes: readonly string[] },
 ): Promise<ReadonlySet<string>> => {
@@ -86,7 +86,7 @@ export const knownHashes = async (
   return new Set(rows.map(({ hash }) => hash))
 }
 
-export const walletsAmong = async (
+export const findWalletsByAddresses = async (
   db: Queryable,
   { network, addresses }: { readonly network: Network; readonly addresses: readonly string[] },
 ): Promise<readonly Pick<WalletRow, 'id' | 'address' | 'type'>[]> => {
@@ -97,7 +97,7 @@ export const walletsAmong = async (
     .where(and(eq(wallets.network, network), eq(wallets.address, sql`any(${sql.param(addresses)}::text[])`)))
 }
 
-export const contractWalletsOf = (
+export const listContractWallets = (
   db: Queryable,
   network: Network,
 ): Promise<readonly Pick<WalletRow, 'id' | 'address' | 'type' | 'publicKey'>[]> =>
@@ -119,7 +119,7 @@ type Lost = Omit<typeof lostTransactions.$inferInsert, 'releasedAt'>
 
 const ROWS_A_STATEMENT = 500
 
-export const keepLost = async (db: Queryable, rows: readonly Lost[]) => {
+export const insertLostTransactions = async (db: Queryable, rows: readonly Lost[]) => {
   for (let start = 0; start < rows.length; start += ROWS_A_STATEMENT) {
     const page = rows.slice(start, start + ROWS_A_STATEMENT)
     await db.insert(lostTransactions).values(page).onConflictDoNothing()

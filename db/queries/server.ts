@@ -23,7 +23,7 @@ export const readClock = async (db: Queryable): Promise<Date> => {
 }
 
 /** Whether an instant is in the future, by the database's clock. */
-export const isToCome = async (db: Queryable, at: Date) =>
+export const isInFuture = async (db: Queryable, at: Date) =>
   (await readValue<boolean>(db)`select ${at.toISOString()}::timestamptz > now()`) === true
 
 /** All columns of this version, as `table.column`. */
@@ -83,7 +83,7 @@ export const readConnections = async (db: Queryable): Promise<Connections> => {
 }
 
 /** Is answered when a statement that finds a connection is. */
-export const beAnswered = async (db: Queryable) => {
+export const waitForAnswer = async (db: Queryable) => {
   await db.execute(sql`select`)
 }
 

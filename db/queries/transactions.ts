@@ -296,7 +296,7 @@ export const markAttemptsAccepted = async (
     .where(sql`${attempts.network} = any(${networks}::text[]) and ${attempts.hash} = any(${hashes}::text[])`)
 }
 
-export const noteAttemptError = async (
+export const recordAttemptError = async (
   db: Queryable,
   input: { readonly network: Network; readonly hash: string; readonly error: string },
 ) => {

@@ -4,8 +4,8 @@ import { addJob, JOB_PAYLOADS, type JobName, type JobPayload } from '../../db/jo
 import { expireApprovals } from '../../db/queries/approvals.ts'
 import { FOLDED_AFTER_DAYS, foldAttempts } from '../../db/queries/attempts.ts'
 import { openBackfills } from '../../db/queries/backfills.ts'
-import { noteFollowedNetwork } from '../../db/queries/clocks.ts'
-import { noteHeads, noteStep } from '../../db/queries/cursors.ts'
+import { recordFollowedNetwork } from '../../db/queries/clocks.ts'
+import { noteHeads, recordStep } from '../../db/queries/cursors.ts'
 import { dropOldEvents } from '../../db/queries/events.ts'
 import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
 import { dropExpiredLogins } from '../../db/queries/logins.ts'
@@ -19,7 +19,7 @@ import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtf
 import { follow, type StepResult, startRound } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import type { NodeView } from '../../src/chains/nodes.ts'
-import { type Couriers, createCouriers } from '../../src/events/webhooks/couriers.ts'
+import { type Couriers, createDeliverers } from '../../src/events/webhooks/couriers.ts'
 import { sendMail } from '../../src/identity/mail/send.ts'
 import { createShares, type Shares } from '../../src/platform/queue.ts'
 import { refreshSignerStates } from '../../src/signing/transactions/after-block.ts'
@@ -67,7 +67,7 @@ const followBlocksTask = (ctx: JobsCtx, name: FollowerTask): Task =>
       step: async () => {
         const result = await step(ctx, chain)
         if (result !== 'overtaken' && performance.now() - notedAtMs > NOTE_EVERY_MS) {
-          await noteStep(ctx.db, { network: chain.network, purpose })
+          await recordStep(ctx.db, { network: chain.network, purpose })
           notedAtMs = performance.now()
         }
         return result
@@ -79,7 +79,7 @@ const followBlocksTask = (ctx: JobsCtx, name: FollowerTask): Task =>
 /** Adds missing jobs of the two followers of each network; leaves running and waiting ones alone. */
 export const startFollowers = async (ctx: JobsCtx): Promise<void> => {
   for (const { network, depth, patience } of ctx.chains.all) {
-    await noteFollowedNetwork(ctx.db, { network, confirmations: depth.confirmations, ...patience })
+    await recordFollowedNetwork(ctx.db, { network, confirmations: depth.confirmations, ...patience })
     await addJob(ctx.db, 'track_blocks', { network }, { key: keyOf('track_blocks', network), whenKeyed: 'keep' })
     await addJob(ctx.db, 'index_blocks', { network }, { key: keyOf('index_blocks', network), whenKeyed: 'keep' })
   }
@@ -88,7 +88,7 @@ export const startFollowers = async (ctx: JobsCtx): Promise<void> => {
 const HALF_A_MINUTE_SECONDS = 30
 
 /** Restarts what stands still because a job was lost: followers, backfills, webhooks and live transactions. */
-export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> = createCouriers(ctx)): Task =>
+export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> = createDeliverers(ctx)): Task =>
   taskOf('reconcile', async ({ again }) => {
     const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
     if (again) await addJob(ctx.db, 'reconcile', { again: false }, second)
@@ -177,7 +177,7 @@ const sendMailTask = (ctx: JobsCtx): Task =>
 const PART_OF_PLACES = 4
 const SLOW_AFTER_MS = 1_000
 
-export const createTasks = (ctx: JobsCtx, couriers: Couriers = createCouriers(ctx)) => {
+export const createTasks = (ctx: JobsCtx, couriers: Couriers = createDeliverers(ctx)) => {
   const atOnce = Math.max(1, Math.floor(ctx.config.workerConcurrency / PART_OF_PLACES))
   const places = createShares({ atOnce, slowAfterMs: SLOW_AFTER_MS })
   return {

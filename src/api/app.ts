@@ -13,8 +13,8 @@ import { tokenKeyRoutes } from '../identity/auth/routes.ts'
 import { linkRoutes } from '../identity/users/link-routes.ts'
 import { userRoutes } from '../identity/users/routes.ts'
 import { AppError } from '../platform/errors.ts'
-import { answerOf, challengeFor, methodNotAllowed } from '../platform/http/failure.ts'
-import { requestIdOf } from '../platform/http/gate.ts'
+import { challengeFor, describeError, methodNotAllowed } from '../platform/http/failure.ts'
+import { readRequestId } from '../platform/http/gate.ts'
 import { addressOf, subnetOf } from '../platform/http/peer.ts'
 import { byteRate } from '../platform/http/rate.ts'
 import { checkNetwork, checkQuery } from '../platform/http/text.ts'
@@ -99,7 +99,7 @@ export const createApp = (ctx: ApiCtx, input: { readonly stopping?: AbortSignal 
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onRequest(async ({ request, set }) => {
       requests.begin(request)
-      set.headers['x-request-id'] = requestIdOf(request.headers)
+      set.headers['x-request-id'] = readRequestId(request.headers)
       // By default nothing is cached: answers contain private data, tokens or codes, and refusals may end soon.
       set.headers['cache-control'] = 'no-store'
       refuseOddHost(request)
@@ -124,7 +124,7 @@ export const createApp = (ctx: ApiCtx, input: { readonly stopping?: AbortSignal 
     .onError({ as: 'global' }, ({ error, code, request, route, set }) => {
       if (route) ctx.requests.note(request, { route })
       const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
-      const answer = answerOf(error)
+      const answer = describeError(error)
       ctx.space.note(error)
       if (allowed !== null) {
         set.status = 405

@@ -70,14 +70,14 @@ export const finalNumberOf = (chain: Pick<Chain, 'depth'>, head: Head): bigint =
 }
 
 /** A missing block proves nothing: of two nodes behind one URL one may have a head that the other does not have yet. */
-export const isNextGone = async (
+export const isNextBlockPruned = async (
   chain: Pick<Chain, 'depth' | 'history'>,
   { cursor, head }: { readonly cursor: BlockPoint; readonly head: Head },
 ): Promise<boolean> =>
   cursor.number < finalNumberOf(chain, head) && (await chain.history(cursor.number + 1n)) === 'pruned'
 
 /** The error to log until a node has the next block. */
-export const nextIsGone = ({ network }: Pick<Chain, 'network'>, { number }: BlockPoint): AppError =>
+export const nextBlockPruned = ({ network }: Pick<Chain, 'network'>, { number }: BlockPoint): AppError =>
   new AppError(
     'node_unavailable',
     `The ${network} node no longer has the next block, ${number + 1n}: use an archive node, which keeps all blocks.`,

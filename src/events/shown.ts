@@ -6,7 +6,7 @@ import type { Queryable } from '../../db/client.ts'
 import type { EventRow } from '../../db/queries/events.ts'
 import { readFacts } from '../../db/queries/facts.ts'
 import type { Network } from '../../db/words.ts'
-import { itemOf } from '../assets/activity/list.ts'
+import { describeActivity } from '../assets/activity/list.ts'
 import type { WalletActivityItem } from '../assets/activity/schema.ts'
 import type { HasConfig } from '../platform/config.ts'
 import type { NetworkRow } from '../platform/networks.ts'
@@ -44,7 +44,7 @@ const readItems = async (
   const displays = await tokenDisplays({ db: ctx.db, identity: null }, { chain, addresses, projectId })
   const facts = new Map(found.map((row) => [row.address, row]))
   return moved.map(({ contract_address: contract, token_id, type, ...each }) =>
-    itemOf(chain, {
+    describeActivity(chain, {
       movement: {
         id: each.uuid,
         network: each.network,

@@ -12,7 +12,7 @@ import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-rows.
 import { findProject } from '../../db/queries/projects.ts'
 import type { SecurityEventKind } from '../../db/words.ts'
 import type { Audit } from '../platform/audit/audit.ts'
-import { actOf, type Counted, createCounts, rowsOf, seenOf } from '../platform/audit/counted-events.ts'
+import { actOf, type Counted, createCounts, describeEvent, rowsOf } from '../platform/audit/counted-events.ts'
 import { noSuchProject, type SecurityEvent } from '../platform/errors.ts'
 import type { Metrics } from '../platform/metrics/metrics.ts'
 import type { Log } from '../platform/process/log.ts'
@@ -67,7 +67,7 @@ export const createSecurityEvents = <Kind extends SecurityEventKind>(ctx: {
 
   return {
     record: (occurrence) => {
-      const seen = seenOf(occurrence)
+      const seen = describeEvent(occurrence)
       const nowMs = ctx.now().getTime()
       ctx.metrics.securityEvents.inc({ kind: seen.kind })
       const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })

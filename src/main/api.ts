@@ -1,8 +1,8 @@
 // The API process: config → context → listen; on SIGTERM: not ready → stop listening → finish → end.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectionsOf } from '../../db/client.ts'
-import { beAnswered } from '../../db/queries/server.ts'
+import { countConnectionsMax } from '../../db/client.ts'
+import { waitForAnswer } from '../../db/queries/server.ts'
 import { createApp } from '../api/app.ts'
 import { listenForScrapes } from '../api/metrics/routes.ts'
 import { createScrape } from '../api/metrics/scrape.ts'
@@ -13,7 +13,7 @@ import { startFinishingSecretChanges } from '../identity/users/secret-changes.ts
 import { startRestoring } from '../operators/restore/after-failover.ts'
 import { readConfig } from '../platform/config.ts'
 import { logConnections } from '../platform/environment/database.ts'
-import { sentenceOf } from '../platform/environment/failure.ts'
+import { explainFailure } from '../platform/environment/failure.ts'
 import { warnOfUnknown } from '../platform/environment/variables.ts'
 import { gated } from '../platform/http/gate.ts'
 import { listen } from '../platform/http/listen.ts'
@@ -29,7 +29,10 @@ const main = async (): Promise<void> => {
   const ctx = await createApiCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
-  await logConnections(ctx, connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }))
+  await logConnections(
+    ctx,
+    countConnectionsMax({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }),
+  )
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
   const stopWatchingKeys = startWatchingKeys(ctx)
@@ -41,7 +44,7 @@ const main = async (): Promise<void> => {
   const server = listen({
     fetch: gated(ctx.requests.watch(app.fetch), {
       ...config,
-      probe: () => Promise.all([beAnswered(ctx.db), ctx.vault.status()]),
+      probe: () => Promise.all([waitForAnswer(ctx.db), ctx.vault.status()]),
       onRefused: () => ctx.metrics.requestsRefused.inc(),
     }),
     hostname: config.host,
@@ -84,6 +87,6 @@ const main = async (): Promise<void> => {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The server cannot start: ${sentenceOf(error)}\n`)
+  process.stderr.write(`The server cannot start: ${explainFailure(error)}\n`)
   process.exit(1)
 })

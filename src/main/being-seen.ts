@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Db } from '../../db/client.ts'
-import { forgetVaultProcess, seeVaultProcess } from '../../db/queries/processes.ts'
+import { forgetVaultProcess, recordVaultProcess } from '../../db/queries/processes.ts'
 import type { Log } from '../platform/process/log.ts'
 
 /** Others take a vault process for ended if three of these are missing. */
@@ -17,7 +17,7 @@ export const startBeingSeen = (input: {
   const row = { id: randomUUID(), name: `${hostname()}:${process.pid}`, rootKeyIds }
   let last = Promise.resolve()
   const beat = () => {
-    last = seeVaultProcess(db, row).catch((err: unknown) =>
+    last = recordVaultProcess(db, row).catch((err: unknown) =>
       log.warn({ err }, 'could not tell others that this vault process runs'),
     )
   }

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../platform/config.ts'
-import { sentenceOf } from '../platform/environment/failure.ts'
+import { explainFailure } from '../platform/environment/failure.ts'
 import { connectOperatorVault, operatorSocketOf } from '../vault/client/remote-vault.ts'
 import { LACKING_WORDS } from '../vault/contract/contract.ts'
 
@@ -57,7 +57,7 @@ const check = async (words: readonly string[]): Promise<void> => {
 check(readFileSync('/proc/1/cmdline', 'utf8').split('\0')).then(
   () => process.exit(0),
   (error: unknown) => {
-    process.stderr.write(`${sentenceOf(error)}\n`)
+    process.stderr.write(`${explainFailure(error)}\n`)
     process.exit(1)
   },
 )

@@ -1,13 +1,13 @@
 // The console's process: config → context → listen; on SIGTERM: stop listening → finish → end.
 
-import { connectionsOf } from '../../db/client.ts'
+import { countConnectionsMax } from '../../db/client.ts'
 import { startWatchingKeys } from '../identity/retired-keys.ts'
 import { startWritingEvents } from '../identity/security-events.ts'
 import { originOf } from '../operators/console/context.ts'
 import { consoleRoutes } from '../operators/console/routes.ts'
 import { readConfig } from '../platform/config.ts'
 import { logConnections } from '../platform/environment/database.ts'
-import { sentenceOf } from '../platform/environment/failure.ts'
+import { explainFailure } from '../platform/environment/failure.ts'
 import { warnOfUnknown } from '../platform/environment/variables.ts'
 import { listen } from '../platform/http/listen.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/libc.ts'
@@ -22,7 +22,10 @@ const main = async (): Promise<void> => {
   const { log } = base
   if (!dumpsNothing) log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(base)
-  await logConnections(base, connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: false }))
+  await logConnections(
+    base,
+    countConnectionsMax({ maxConnections: config.databaseMaxConnections, waitsForEvents: false }),
+  )
   const stopWritingEvents = startWritingEvents(base.securityEvents)
   const stopWatchingKeys = startWatchingKeys(base)
   const stopping = new AbortController()
@@ -56,6 +59,6 @@ const main = async (): Promise<void> => {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The console cannot start: ${sentenceOf(error)}\n`)
+  process.stderr.write(`The console cannot start: ${explainFailure(error)}\n`)
   process.exit(1)
 })

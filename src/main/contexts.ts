@@ -34,7 +34,7 @@ import { createRequests } from '../platform/tracing/requests.ts'
 import type { MeasureCall, Timing } from '../platform/tracing/timings.ts'
 import { createTracer, type HasTracer, type Span, type Tracer } from '../platform/tracing/tracer.ts'
 import { createObservationRecorder } from '../signing/transactions/record-observation.ts'
-import { createOurWallets } from '../signing/wallets/get.ts'
+import { createWalletReader } from '../signing/wallets/get.ts'
 import type { Remote } from '../vault/client/remote-vault.ts'
 import { openVaults, openVaultsAsOperator, withVault } from '../vault/client/vaults.ts'
 import type { HasVault, Vault } from '../vault/contract/vault.ts'
@@ -174,7 +174,7 @@ const createCtxWith = async <AnyVault extends Vault>(
     tokens: createAccessTokens({ ...base, securityEvents }),
     issuers: createIssuers({ ...base, securityEvents }),
     signerQueues: createOrderedQueues({ atOnce: PREPARED_TOGETHER_MAX, waitMaxMs: TURN_WAIT_MAX_MS }),
-    wallets: createOurWallets({ ...base, securityEvents }),
+    wallets: createWalletReader({ ...base, securityEvents }),
     requests: createRequests(base),
     space: watchSpace(base),
   }

@@ -1,10 +1,10 @@
 // The vault process, the only one that has the root key: config → root key and database → socket; on SIGTERM: send clients to
 // other vaults → finish → end.
 
-import { connectionsOf } from '../../db/client.ts'
+import { countConnectionsMax } from '../../db/client.ts'
 import { readConfig } from '../platform/config.ts'
 import { logConnections } from '../platform/environment/database.ts'
-import { sentenceOf } from '../platform/environment/failure.ts'
+import { explainFailure } from '../platform/environment/failure.ts'
 import { warnOfUnknown } from '../platform/environment/variables.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps, peerUsers } from '../platform/process/libc.ts'
 import { createLog } from '../platform/process/log.ts'
@@ -46,7 +46,7 @@ const main = async (): Promise<void> => {
   warnOfUnknown({ config, log })
   await logConnections(
     { db, log },
-    connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: false }),
+    countConnectionsMax({ maxConnections: config.databaseMaxConnections, waitsForEvents: false }),
   )
   const stopBeingSeen = startBeingSeen({ db, log, rootKeyIds })
   const listener = await serveVault({ ...ctx, path, users, tls: config.vaultListen, log })
@@ -66,6 +66,6 @@ const main = async (): Promise<void> => {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The vault cannot start: ${sentenceOf(error)}\n`)
+  process.stderr.write(`The vault cannot start: ${explainFailure(error)}\n`)
   process.exit(1)
 })

@@ -1,6 +1,6 @@
 // The worker process: config → context (without a vault) → graphile-worker → drain on SIGTERM.
 
-import { connectionsOf, type HasClose } from '../../db/client.ts'
+import { countConnectionsMax, type HasClose } from '../../db/client.ts'
 import { databaseTrouble } from '../../db/trouble.ts'
 import type { JobsCtx } from '../../jobs/ctx.ts'
 import { beginQueue, keepWorking, QUEUE_CONNECTIONS } from '../../jobs/queue.ts'
@@ -9,7 +9,7 @@ import { startWatchingKeys } from '../identity/retired-keys.ts'
 import { startWritingEvents } from '../identity/security-events.ts'
 import { readConfig } from '../platform/config.ts'
 import { logConnections } from '../platform/environment/database.ts'
-import { sentenceOf } from '../platform/environment/failure.ts'
+import { explainFailure } from '../platform/environment/failure.ts'
 import { warnOfUnknown } from '../platform/environment/variables.ts'
 import { NotReadyYet } from '../platform/errors.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/libc.ts'
@@ -51,7 +51,7 @@ const main = async (): Promise<void> => {
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   warnOfUnknown(ctx)
   const most =
-    connectionsOf({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }) + QUEUE_CONNECTIONS
+    countConnectionsMax({ maxConnections: config.databaseMaxConnections, waitsForEvents: true }) + QUEUE_CONNECTIONS
   await logConnections(ctx, most)
   const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopWatchingKeys = startWatchingKeys(ctx)
@@ -82,6 +82,6 @@ const main = async (): Promise<void> => {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`The worker cannot start: ${sentenceOf(error)}\n`)
+  process.stderr.write(`The worker cannot start: ${explainFailure(error)}\n`)
   process.exit(1)
 })

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { ENVIRONMENTS, type Network } from '../../db/words.ts'
 import { isLocal, isPrivate, type ListedHosts, listedHosts } from './environment/hosts.ts'
-import { readConsolePlace, readVaultPlaces, rightDatabaseUrl, wordsOf } from './environment/places.ts'
+import { readConsolePlace, readVaultPlaces, rightDatabaseUrl, splitWords } from './environment/places.ts'
 import {
   flag,
   oneOf,
@@ -108,7 +108,7 @@ const NODES_MAX = 8
 const readRpcUrls = (variables: Variables, rows: readonly NetworkRow[]) => {
   const networks = rows.map(({ network }) => network)
   return byNetwork(networks, { variables, what: 'RPC_URL' }, (name, text) => {
-    const urls = wordsOf(text).map((each) => nodeUrl(variables, name, each))
+    const urls = splitWords(text).map((each) => nodeUrl(variables, name, each))
     if (urls.length > NODES_MAX) throw problem(name, `at most ${NODES_MAX} URLs`)
     if (new Set(urls.map((each) => placeOf(each.reveal()))).size < urls.length) {
       throw problem(name, 'URLs of different nodes: one is there twice')
@@ -141,7 +141,7 @@ const readMetadataPins = (variables: Variables) =>
     { variables, what: 'METADATA_PIN' },
     (name, text): ReadonlyMap<number, `0x${string}`> => {
       const pins = new Map<number, `0x${string}`>()
-      for (const each of wordsOf(text)) {
+      for (const each of splitWords(text)) {
         const [, version, hash] = PIN.exec(each) ?? []
         if (version === undefined || hash === undefined || pins.has(Number(version))) {
           throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
@@ -206,7 +206,7 @@ const readIpfsApiUrl = (variables: Variables): Secret | null => {
 
 const readOutgoingHosts = (variables: Variables): ListedHosts => {
   const name = 'OUTGOING_ALLOWED_HOSTS'
-  const listed = listedHosts(wordsOf(variables[name] ?? ''))
+  const listed = listedHosts(splitWords(variables[name] ?? ''))
   if (listed !== null) return listed
   throw problem(name, 'host names, IP addresses and networks, such as id.internal, 10.1.2.3 or fd00::/8, without ports')
 }
@@ -341,7 +341,7 @@ const readSettings = (variables: Variables, reader: Reader) => {
     databaseUrl: readDatabaseUrl(variables),
     ...readVaultPlaces(variables),
     /** The file of a vault's journal, or copies of it; empty: it has none. */
-    vaultJournals: wordsOf(variables.VAULT_JOURNAL ?? ''),
+    vaultJournals: splitWords(variables.VAULT_JOURNAL ?? ''),
     /** null in every process but the vault. */
     rootKey: readRootKey(variables, 'ROOT_KEY'),
     nextRootKey: readRootKey(variables, 'ROOT_KEY_NEXT'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { type Activity, itemOf } from '../../src/assets/activity/list.ts'
+import { type Activity, describeActivity } from '../../src/assets/activity/list.ts'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
 
@@ -24,7 +24,7 @@ const activity = (movement: Partial<Activity['movement']>, decimals: number): Ac
 })
 
 test('the event decides whether it is an NFT, not what the contract claims to be', () => {
-  const item = itemOf(base, activity({ tokenId: 7n, amount: 1n }, 18))
+  const item = describeActivity(base, activity({ tokenId: 7n, amount: 1n }, 18))
   expect(item).toMatchObject({
     type: 'receive_nft',
     metadata: { amount: '1', token_id: '7' },
@@ -33,33 +33,33 @@ test('the event decides whether it is an NFT, not what the contract claims to be
 })
 
 test('a contract that claims 255 decimals gets an exact amount', () => {
-  expect(itemOf(base, activity({}, 255)).metadata).toEqual({ amount: `0.${'0'.repeat(251)}15` })
+  expect(describeActivity(base, activity({}, 255)).metadata).toEqual({ amount: `0.${'0'.repeat(251)}15` })
 })
 
 test('each direction of each kind has its type', () => {
   const types = (['in', 'out'] as const).flatMap((direction) =>
-    [null, 1n].map((tokenId) => itemOf(base, activity({ direction, tokenId }, 0)).type),
+    [null, 1n].map((tokenId) => describeActivity(base, activity({ direction, tokenId }, 0)).type),
   )
   expect(types).toEqual(['receive_token', 'receive_nft', 'send_token', 'send_nft'])
 })
 
 test('names both ends, if the other one is known', () => {
   const [wallet, other] = ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266']
-  expect(itemOf(base, activity({}, 0))).toMatchObject({ from: other, to: wallet })
-  expect(itemOf(base, activity({ direction: 'out' }, 0))).toMatchObject({ from: wallet, to: other })
-  expect(itemOf(base, activity({ counterparty: null }, 0))).not.toHaveProperty('from')
+  expect(describeActivity(base, activity({}, 0))).toMatchObject({ from: other, to: wallet })
+  expect(describeActivity(base, activity({ direction: 'out' }, 0))).toMatchObject({ from: wallet, to: other })
+  expect(describeActivity(base, activity({ counterparty: null }, 0))).not.toHaveProperty('from')
 })
 
 test('names who caused it, if that is known', () => {
   const initiatedBy = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
-  expect(itemOf(base, activity({ initiatedBy }, 0))).toMatchObject({ initiated_by: initiatedBy })
-  expect(itemOf(base, activity({ tokenId: 1n, initiatedBy }, 0))).toMatchObject({ initiated_by: initiatedBy })
-  expect(itemOf(base, activity({}, 0))).not.toHaveProperty('initiated_by')
+  expect(describeActivity(base, activity({ initiatedBy }, 0))).toMatchObject({ initiated_by: initiatedBy })
+  expect(describeActivity(base, activity({ tokenId: 1n, initiatedBy }, 0))).toMatchObject({ initiated_by: initiatedBy })
+  expect(describeActivity(base, activity({}, 0))).not.toHaveProperty('initiated_by')
 })
 
 test('a token list sets how a token is displayed, but not how its amount is computed', () => {
   const display = { logoUrl: 'https://example.com/odd.png', displayDecimals: 9 }
-  expect(itemOf(base, { ...activity({}, 3), display })).toMatchObject({
+  expect(describeActivity(base, { ...activity({}, 3), display })).toMatchObject({
     metadata: { amount: '1.5' },
     token: { decimals: 3, display_decimals: 3, logo_url: display.logoUrl },
   })

@@ -27,7 +27,7 @@ import { createSecurityEvents } from '../../src/identity/security-events.ts'
 import { createApiAudit, createWorkerAudit } from '../../src/platform/audit/audit.ts'
 import { type Config, Secret } from '../../src/platform/config.ts'
 import { AppError } from '../../src/platform/errors.ts'
-import { answerOf } from '../../src/platform/http/failure.ts'
+import { describeError } from '../../src/platform/http/failure.ts'
 import { checkNetwork, checkQuery } from '../../src/platform/http/text.ts'
 import { createMetrics } from '../../src/platform/metrics/metrics.ts'
 import { evmNetworkRow, NETWORKS, networkRows } from '../../src/platform/networks.ts'
@@ -36,7 +36,7 @@ import { createRequests } from '../../src/platform/tracing/requests.ts'
 import { createTracer } from '../../src/platform/tracing/tracer.ts'
 import { createObservationRecorder } from '../../src/signing/transactions/record-observation.ts'
 import { requestBackfill } from '../../src/signing/wallets/create.ts'
-import { createOurWallets } from '../../src/signing/wallets/get.ts'
+import { createWalletReader } from '../../src/signing/wallets/get.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { WorkerCtx } from '../support/worker-here.ts'
@@ -151,12 +151,12 @@ const createTestApp = (worker: WorkerCtx) => {
   const keyed = { ...worker, identity }
   const requests = createRequests(worker)
   const issuers = createIssuers({ ...keyed, audit: createApiAudit(keyed) })
-  const ctx = { ...keyed, requests, issuers, tokens: createAccessTokens(keyed), wallets: createOurWallets(keyed) }
+  const ctx = { ...keyed, requests, issuers, tokens: createAccessTokens(keyed), wallets: createWalletReader(keyed) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onBeforeHandle({ as: 'global' }, ({ query }) => checkNetwork(NETWORKS, query))
     .onError({ as: 'global' }, ({ error, set }) => {
-      const answer = answerOf(error)
+      const answer = describeError(error)
       set.status = answer.status
       return answer.body
     })

@@ -4,8 +4,8 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { EndingClient, openDb, poolConfig, type Queryable } from '../../db/client.ts'
 import { isDatabaseAway, isFaultOfDatabase } from '../../db/trouble.ts'
-import { databaseSentenceOf } from '../../src/platform/environment/failure.ts'
-import { answerOf } from '../../src/platform/http/failure.ts'
+import { describeDatabaseFailure } from '../../src/platform/environment/failure.ts'
+import { describeError } from '../../src/platform/http/failure.ts'
 import { longTest } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
@@ -118,7 +118,7 @@ describe('the owner of the database cannot change what a statement means', () =>
       () => null,
       (error: unknown) => error,
     )
-    expect(databaseSentenceOf(failure)).toBe(
+    expect(describeDatabaseFailure(failure)).toBe(
       'Somebody has switched on row-level security for "audit", which would hide its rows: switch it off (alter table … disable row level security), and find out who did that.',
     )
     await close()
@@ -405,7 +405,7 @@ describe('a database that cannot do its work', () => {
       })
       const error = await failed.catch((thrown: unknown) => thrown)
       expect(error).toMatchObject({ cause: { code } })
-      expect(answerOf(error)).toMatchObject(told)
+      expect(describeError(error)).toMatchObject(told)
       expect((await db.execute(sql`select from projects`)).rows).toEqual([])
     } finally {
       held.release()

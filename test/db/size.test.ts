@@ -7,7 +7,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import { listActs } from '../../db/queries/overview.ts'
 import { listTransactionsOf } from '../../db/queries/transaction-lists.ts'
-import { createOurWallets } from '../../src/signing/wallets/get.ts'
+import { createWalletReader } from '../../src/signing/wallets/get.ts'
 import { createWalletList } from '../../src/signing/wallets/list.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -249,7 +249,7 @@ describe('a page of wallets', () => {
         return rows[0]?.entries ?? Number.NaN
       }
       const here = { ...service.ctx, db: tx as unknown as Db }
-      const list = createWalletList({ ...here, wallets: createOurWallets(here) })
+      const list = createWalletList({ ...here, wallets: createWalletReader(here) })
       const page = { ...reach(), limit: 20, offset: Math.floor((made.listedWallets - 100) / 1000) * 1000 + 50 }
       expect(await list(page)).toHaveLength(20)
       const before = await entries()

@@ -3,7 +3,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { openDb } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../../db/queries/processes.ts'
+import { hasDeadWorkers, recordWorker, unlockJobsOfDeadWorkers } from '../../db/queries/processes.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
 
@@ -23,7 +23,7 @@ const keepFollower = () => addJob(db, 'track_blocks', { network: 'Ethereum' }, {
 
 /** Takes all jobs for a worker, as the queue does. */
 const take = async (pool: string, applicationName = 'gone') => {
-  await seeWorker(db, { id: pool, applicationName })
+  await recordWorker(db, { id: pool, applicationName })
   await sql`
     update graphile_worker._private_jobs set locked_by = ${pool}, locked_at = now(), attempts = attempts + 1
     where is_available and run_at <= now()`
@@ -80,10 +80,10 @@ describe('a worker that has connections, and is silent', () => {
   test('learns that others took it for dead, and lives again', async () => {
     await take('pool-silent', 'alive')
     const row = { id: 'pool-silent', applicationName: 'alive' }
-    expect(await seeWorker(db, row)).toEqual({ isNew: false })
+    expect(await recordWorker(db, row)).toEqual({ isNew: false })
     await silenceFor(11)
     await unlockJobsOfDeadWorkers(db)
-    expect(await seeWorker(db, row)).toEqual({ isNew: true })
+    expect(await recordWorker(db, row)).toEqual({ isNew: true })
     expect(await hasDeadWorkers(db)).toBe(false)
   })
 })

@@ -20,7 +20,7 @@ import {
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { addAbi } from '../../src/assets/abis/added.ts'
 import { execution, multiSendData } from '../../src/chains/evm/safe/execution.ts'
-import { contractWalletOf, deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
+import { deploymentData, deriveContractWallet, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
@@ -60,7 +60,7 @@ export const seizures = ({ owner }: Safe): readonly Hex[] => [
   callOf('function setGuard(address guard)', SAFE_ADDRESSES.createCall),
   callOf('function setFallbackHandler(address handler)', STRANGER),
   callOf('function approveHash(bytes32 hash)', zeroHash),
-  execution(contractWalletOf(owner), [{ to: STRANGER, value: parseEther('1'), input: '0x' }]).input,
+  execution(deriveContractWallet(owner), [{ to: STRANGER, value: parseEther('1'), input: '0x' }]).input,
 ]
 
 /** The declarations of all functions in `seizures` and `detours`. */

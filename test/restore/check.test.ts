@@ -6,7 +6,7 @@ import { sql as drizzle } from 'drizzle-orm'
 import postgres from 'postgres'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { keepLost, releaseLost } from '../../db/queries/restore.ts'
+import { insertLostTransactions, releaseLost } from '../../db/queries/restore.ts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
@@ -169,7 +169,7 @@ test('an equal payment is refused until a day after the release, and then no mor
   const releasedBefore = (interval: string) =>
     db.execute(drizzle`update lost_transactions set released_at = now() - ${interval}::interval where hash = ${hash}`)
   expect(await payAgain()).toBe('submitted')
-  await keepLost(db, [{ walletId, hash, callText }])
+  await insertLostTransactions(db, [{ walletId, hash, callText }])
   expect(await payAgain()).toBe('repeat_refused')
   await releaseLost(db, walletId)
   expect(await payAgain()).toBe('repeat_refused')

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { API_EVENTS, type ApiAction } from '../../db/words.ts'
 import { createSecurityEvents } from '../../src/identity/security-events.ts'
 import type { AuditAct } from '../../src/platform/audit/audit.ts'
-import { createCounts, rowsOf, seenOf } from '../../src/platform/audit/counted-events.ts'
+import { createCounts, describeEvent, rowsOf } from '../../src/platform/audit/counted-events.ts'
 import type { SecurityEvent } from '../../src/platform/errors.ts'
 import { createMetrics, type Metrics } from '../../src/platform/metrics/metrics.ts'
 import { createLog } from '../../src/platform/process/log.ts'
@@ -193,7 +193,8 @@ describe('security events', () => {
     const projects = Array.from({ length: 30 }, () => randomUUID())
     const once = { count: 1, sinceMs: 0, untilMs: 1 }
     for (const subject of ['alice', 'bob', 'carol'])
-      for (const projectId of projects) counts.add(seenOf({ event: wrongCode(subject, { projectId }), from: '' }), once)
+      for (const projectId of projects)
+        counts.add(describeEvent({ event: wrongCode(subject, { projectId }), from: '' }), once)
     const rows = rowsOf(counts.values()).map(({ projectId, subject, count }) => `${projectId} ${subject} ${count}`)
     const told = projects.slice(0, 25)
     const expected = [...told.flatMap((project) => [`${project} alice 1`, `${project} others 2`]), 'null others 15']

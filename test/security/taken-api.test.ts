@@ -11,7 +11,7 @@ import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { execution } from '../../src/chains/evm/safe/execution.ts'
-import { contractWalletOf } from '../../src/chains/evm/safe/settings.ts'
+import { deriveContractWallet } from '../../src/chains/evm/safe/settings.ts'
 import { walletMac } from '../../src/identity/auth/row-macs.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { connectVault } from '../../src/vault/client/remote-vault.ts'
@@ -260,7 +260,7 @@ describe('with full control of the API process nobody', () => {
   test('has the contract wallet of a key do something by a policy of its address, nor the address by one of that', async () => {
     const wallet = await newWallet()
     const terms = await newPolicy(wallet)
-    const owner = contractWalletOf(wallet.address)
+    const owner = deriveContractWallet(wallet.address)
     const opening = async (of: WalletRow) => {
       using key = await vault.openKeyByPolicy({ ...request(of, secret), terms })
       const { to, input } = execution(owner, [{ to: `0x${'ab'.repeat(20)}`, value: 0n, input: '0x' }])
@@ -286,7 +286,7 @@ describe('with full control of the API process nobody', () => {
 
   test('has a call signed whose recipient, value or function the rules of a policy do not allow', async () => {
     const [wallet, ofContract] = [await newWallet(), await newWallet({ type: 'contract' })]
-    const contract = contractWalletOf(publicKeyToAddress(toHex(ofContract.publicKey)))
+    const contract = deriveContractWallet(publicKeyToAddress(toHex(ofContract.publicKey)))
     const to = `0x${'ab'.repeat(20)}` as const
     const [toRule, valueRule] = [
       { argument: 'to', operator: 'eq', value: to.toUpperCase().replace('0X', '0x') },

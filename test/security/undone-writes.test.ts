@@ -329,7 +329,7 @@ const OPERATORS: readonly Act[] = [
         ran(() =>
           consoleCtx.db.transaction(async (tx) => {
             await operators.insertOperatorPasskey(tx, row)
-            await operators.noteOperatorPasskeyUse(tx, { credentialId, signCount: 2 })
+            await operators.recordOperatorPasskeyUse(tx, { credentialId, signCount: 2 })
           }),
         )
     },

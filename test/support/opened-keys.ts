@@ -12,6 +12,7 @@ import { deriveKey } from '../../src/platform/sealing/kdf.ts'
 import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
 import { createRootKeys, openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import {
+  deriveWalletKey,
   identityOf,
   openControlKey,
   openDeveloperKey,
@@ -19,7 +20,6 @@ import {
   openSeed,
   openUserKey,
   openWalletKey,
-  walletKeyOf,
 } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
 
@@ -133,7 +133,7 @@ export const openedKeysOf = async (input: {
         ...(stretched === null ? {} : { 'stretched PIN': stretched }),
         ...(userKey === null ? {} : { 'user key': userKey }),
         'control key': controlKey,
-        'wallet key': walletKeyOf(ofWallet),
+        'wallet key': deriveWalletKey(ofWallet),
         ...(families === null ? {} : { 'family keys': families }),
       },
       seed: openSeed({ ...ofSeed, credentialKeyOf, sealed: seedSealed }),

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Hex } from 'viem'
 import type { EvmUnsigned } from '../../src/chains/chain.ts'
 import { classifyRefusal } from '../../src/chains/evm/delivery.ts'
-import { ladderOf } from '../../src/chains/evm/ladder.ts'
+import { buildLadder } from '../../src/chains/evm/ladder.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type GethRules, startGethRules, type Verdict } from '../support/geth-rules.ts'
 
@@ -180,7 +180,7 @@ describe('the ladder', () => {
       maxPriorityFeePerGas: input.tip,
     }
     const { to, value, input: data, maxFeePerGas } = unsigned
-    const { rungs, cancel } = ladderOf({
+    const { rungs, cancel } = buildLadder({
       ...{ unsigned, atMarket: unsigned, from: from.address, ceilingWei: 2_000n * GWEI },
       intent: { to, value, input: data, ...(input.fixedFees ? { maxFeePerGas } : {}) },
       ...{ spendable: 10n ** 30n, worstCost: value + GAS * maxFeePerGas },

@@ -1,6 +1,6 @@
 // Users over HTTP: they log in and use their sessions. Their mails are in the devnet's mailbox.
 
-import { projectOf } from '../../db/queries/projects.ts'
+import { requireProjectOfRow } from '../../db/queries/projects.ts'
 import type { Visitor } from '../../src/identity/auth/plugin.ts'
 import type { Answer, Service } from '../support/service.ts'
 import { createAuthenticator } from './authenticator.ts'
@@ -28,7 +28,7 @@ export const visitorOf = async (
   { address = '', origin = null }: { readonly address?: string; readonly origin?: string | null } = {},
 ): Promise<Visitor> => ({
   projectId: project.projectId,
-  project: await projectOf(ctx.db, project),
+  project: await requireProjectOfRow(ctx.db, project),
   client: { address, device: '' },
   origin,
 })

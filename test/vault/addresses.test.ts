@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
-import { contractWalletOf } from '../../src/chains/evm/safe/settings.ts'
+import { deriveContractWallet } from '../../src/chains/evm/safe/settings.ts'
 import { createNodelessSubstrateChain } from '../../src/chains/substrate/nodeless.ts'
 import { networkRows } from '../../src/platform/networks.ts'
 import { addressOf } from '../../src/vault/rooms/keys/key-types.ts'
@@ -20,7 +20,7 @@ test.each(rows.map((row) => [row.network, row] as const))("on %s they agree with
     const address = chain.addressOf(publicKey)
     expect(addressOf({ chain: row, type: 'eoa', publicKey })).toBe(address)
     const contract = () => addressOf({ chain: row, type: 'contract', publicKey })
-    if (row.family === 'evm') expect(contract()).toBe(contractWalletOf(address).address)
+    if (row.family === 'evm') expect(contract()).toBe(deriveContractWallet(address).address)
     else expect(contract).toThrow('expected a network with contract wallets')
   }
 })

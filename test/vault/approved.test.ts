@@ -13,7 +13,7 @@ import type { WalletType } from '../../db/words.ts'
 import type { Intent } from '../../src/chains/chain.ts'
 import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.ts'
 import { execution } from '../../src/chains/evm/safe/execution.ts'
-import { contractWalletOf, deployment } from '../../src/chains/evm/safe/settings.ts'
+import { deployment, deriveContractWallet } from '../../src/chains/evm/safe/settings.ts'
 import type { Approval, OperatorVault } from '../../src/vault/contract/vault.ts'
 import { approvalChallenge } from '../../src/vault/language/approval.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
@@ -422,7 +422,7 @@ describe('an approval', () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1, { type: 'contract' })
     const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
-    const safe = contractWalletOf(owner)
+    const safe = deriveContractWallet(owner)
     const [one, two]: readonly Intent[] = [
       { to: TO, value: 1n, input: '0xab' },
       { to: owner, value: 0n, input: '0xab' },
@@ -469,7 +469,7 @@ describe('an approval', () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1, { type: 'contract' })
     const owner = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
-    const safe = contractWalletOf(owner)
+    const safe = deriveContractWallet(owner)
     const intent: Intent = { to: TO, value: 1n, input: '0xab' }
     const intents = [{ to: TO, value: '1', input: '0xab' }]
     const { to, input } = execution(safe, [intent])
@@ -506,7 +506,7 @@ describe('an approval', () => {
         rule('typedData.verifyingContract', TO.toLowerCase()),
       ]
       const { wallet, terms } = await underApproval([anna], 1, { argumentRules, type })
-      const safe = contractWalletOf(publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)).address
+      const safe = deriveContractWallet(publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)).address
       const outcome = (of: object, what: Payload) => {
         const request = JSON.stringify({
           ...{ action: 'sign-typed-data', wallet_type: type, intents: [], typed_data: typed('7'), ...of },

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { keccak256, toHex } from 'viem'
-import { knownTypeOf } from '../../src/vault/language/known-typed-data.ts'
-import { structsOf } from '../../src/vault/language/typed-data-types.ts'
+import { recognizeType } from '../../src/vault/language/known-typed-data.ts'
+import { readStructs } from '../../src/vault/language/typed-data-types.ts'
 import { bulkOrderTypes, typesOf } from '../typed-data/data.ts'
 
 /** BulkOrder_Typehash_Height_One to _TwentyFour of ProjectOpenSea/seaport, contracts/lib/ConsiderationConstants.sol. */
@@ -38,16 +38,16 @@ const primaryType = 'BulkOrder'
 
 test.each([...TYPE_HASHES.entries()])('the type of a tree is known, and has the hash of Seaport: %#', (below, hash) => {
   const types = bulkOrderTypes(below + 1)
-  expect(knownTypeOf({ types, primaryType })).toBe('seaport_bulk_order')
-  expect(keccak256(toHex(structsOf(types, primaryType).get(primaryType)?.encoded ?? ''))).toBe(`0x${hash}`)
+  expect(recognizeType({ types, primaryType })).toBe('seaport_bulk_order')
+  expect(keccak256(toHex(readStructs(types, primaryType).get(primaryType)?.encoded ?? ''))).toBe(`0x${hash}`)
 })
 
 test('a tree of another form is not known', () => {
   const { BulkOrder: _, ...orders } = bulkOrderTypes(1)
   const known = (declaration: string, more: object = {}) =>
-    knownTypeOf({ types: { ...orders, ...more, ...typesOf({ BulkOrder: declaration }) }, primaryType })
+    recognizeType({ types: { ...orders, ...more, ...typesOf({ BulkOrder: declaration }) }, primaryType })
   expect(known('OrderComponents[2] tree')).toBe('seaport_bulk_order')
-  expect(knownTypeOf({ types: bulkOrderTypes(25), primaryType })).toBeNull()
+  expect(recognizeType({ types: bulkOrderTypes(25), primaryType })).toBeNull()
   expect(known('OrderComponents[] tree')).toBeNull()
   expect(known('OrderComponents[3] tree')).toBeNull()
   expect(known('OrderComponents[2][] tree')).toBeNull()

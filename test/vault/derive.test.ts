@@ -9,7 +9,7 @@ import fc from 'fast-check'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ChainFamily } from '../../db/words.ts'
 import { createQueue } from '../../src/platform/queue.ts'
-import { ENTROPY_BYTES, keyPairOf, privateKeyAt, seedOf } from '../../src/vault/rooms/keys/derive.ts'
+import { deriveKeyPair, deriveSeed, ENTROPY_BYTES, privateKeyAt } from '../../src/vault/rooms/keys/derive.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { ANVIL, BIP_32, BIP_32_INVALID, BIP_39, SR25519 } from './vectors.ts'
 
@@ -38,7 +38,7 @@ describe('BIP-39', () => {
     'makes the same seed from $entropy as from its phrase without a passphrase',
     async ({ entropy, phrase }) => {
       const seed = pbkdf2Sync(phrase, 'mnemonic', 2048, 64, 'sha512').toString('hex')
-      expect(hexOf(await seedOf(ctx, bytesOf(entropy)))).toBe(seed)
+      expect(hexOf(await deriveSeed(ctx, bytesOf(entropy)))).toBe(seed)
     },
   )
 
@@ -75,7 +75,7 @@ describe('BIP-32', () => {
 })
 
 const ofPhrase = (family: ChainFamily, phrase: string) =>
-  keyPairOf(ctx, { family, kind: 'seed', secret: mnemonicToEntropy(phrase, wordlist) })
+  deriveKeyPair(ctx, { family, kind: 'seed', secret: mnemonicToEntropy(phrase, wordlist) })
 
 describe("a wallet's key pair", () => {
   test('of the phrase of anvil is its first account', async () => {
@@ -85,7 +85,7 @@ describe("a wallet's key pair", () => {
   })
 
   test.each(BIP_39.slice(0, 8))('of $entropy is the one that another library derives', async ({ entropy, phrase }) => {
-    const { publicKey } = await keyPairOf(ctx, { family: 'evm', kind: 'phrase', secret: bytesOf(entropy) })
+    const { publicKey } = await deriveKeyPair(ctx, { family: 'evm', kind: 'phrase', secret: bytesOf(entropy) })
     expect(`0x${addressOf(publicKey)}`).toBe(mnemonicToAccount(phrase).address.toLowerCase())
   })
 
@@ -93,13 +93,13 @@ describe("a wallet's key pair", () => {
     const pair = await ofPhrase('substrate', phrase)
     expect(hexOf(pair.privateKey)).toBe(miniSecret)
     expect(hexOf(pair.publicKey)).toBe(publicKey)
-    const imported = await keyPairOf(ctx, { family: 'substrate', kind: 'key', secret: bytesOf(miniSecret) })
+    const imported = await deriveKeyPair(ctx, { family: 'substrate', kind: 'key', secret: bytesOf(miniSecret) })
     expect(hexOf(imported.publicKey)).toBe(publicKey)
   })
 
   test('of an imported key is a copy of that key', async () => {
     const secret = bytesOf(ANVIL.privateKey)
-    const { privateKey, publicKey } = await keyPairOf(ctx, { family: 'evm', kind: 'key', secret })
+    const { privateKey, publicKey } = await deriveKeyPair(ctx, { family: 'evm', kind: 'key', secret })
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
     expect(addressOf(publicKey)).toBe(ANVIL.address)
     expect(privateKey.buffer).not.toBe(secret.buffer)
@@ -112,7 +112,7 @@ describe("a wallet's key pair", () => {
     async (family) => {
       for (const kind of ['seed', 'key'] as const) {
         const secret = new Uint8Array(32).fill(1)
-        await keyPairOf(ctx, { family, kind, secret })
+        await deriveKeyPair(ctx, { family, kind, secret })
         expect(hexOf(secret)).toBe('01'.repeat(32))
       }
     },
@@ -122,7 +122,7 @@ describe("a wallet's key pair", () => {
     const alone = { argon2: createQueue({ atOnce: 1 }) }
     const turn = await alone.argon2.enter()
     const pairs = Array.from({ length: 20 }, (_, index) =>
-      keyPairOf(alone, { family: 'evm', kind: 'seed', secret: new Uint8Array(16).fill(index) }),
+      deriveKeyPair(alone, { family: 'evm', kind: 'seed', secret: new Uint8Array(16).fill(index) }),
     )
     await nextTurn()
     expect(alone.argon2.load()).toEqual({ running: 1, waiting: pairs.length })

@@ -13,7 +13,7 @@ import {
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { Payload, TypedData } from '../../src/vault/language/payload.ts'
-import { factsOf } from '../../src/vault/rooms/keys/facts.ts'
+import { readSigningFacts } from '../../src/vault/rooms/keys/facts.ts'
 import { toSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { MULTI_SEND_CALL_ONLY, safeOf } from '../../src/vault/rooms/keys/safe.ts'
 import { bytesOf } from './support.ts'
@@ -51,7 +51,7 @@ const transaction = (to: Hex, data: Hex, value = 0n): Payload => {
   return { kind: 'evm_transaction', unsigned: bytesOf(serializeTransaction(of).slice(2)) }
 }
 const factsIn = (...payloads: readonly Payload[]) =>
-  factsOf(
+  readSigningFacts(
     { chain: CHAIN, publicKey },
     payloads.map((payload) => ({ payload, ...toSign('evm', payload) })),
   )

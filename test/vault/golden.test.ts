@@ -10,7 +10,7 @@ import { open } from '../../src/platform/sealing/envelope.ts'
 import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { createLinkMaker } from '../../src/vault/rooms/chain/chain.ts'
 import { readUserSecret } from '../../src/vault/rooms/credentials/user-secret.ts'
-import { familyKeysOf } from '../../src/vault/rooms/keys/derive.ts'
+import { deriveFamilyKeys } from '../../src/vault/rooms/keys/derive.ts'
 import { openDeploymentKey, openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import {
   type CredentialKeyOf,
@@ -159,7 +159,7 @@ describe('in the first version', () => {
   })
 
   test('each credential leads to the keys of all families, by the lock of its own mode alone', async () => {
-    expect(hexOf(await familyKeysOf({ argon2: createQueue() }, bytesOf(golden.entropy)))).toBe(golden.familyKeys)
+    expect(hexOf(await deriveFamilyKeys({ argon2: createQueue() }, bytesOf(golden.entropy)))).toBe(golden.familyKeys)
     const locks = {
       developer: { lockId: golden.developerLockId, sealed: bytesOf(golden.developerFamilyKeys) },
       user: { lockId: golden.userLockId, sealed: bytesOf(golden.userFamilyKeys) },

@@ -4,9 +4,9 @@ import { wordlist } from '@scure/bip39/wordlists/english.js'
 import type { ChainFamily } from '../../db/words.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { createQueue } from '../../src/platform/queue.ts'
-import { keyPairOf } from '../../src/vault/rooms/keys/derive.ts'
+import { deriveKeyPair } from '../../src/vault/rooms/keys/derive.ts'
 import { type ImportedText, readImported } from '../../src/vault/rooms/keys/imported.ts'
-import { entropyOf, phraseOf } from '../../src/vault/rooms/keys/phrase.ts'
+import { encodePhrase, parsePhrase } from '../../src/vault/rooms/keys/phrase.ts'
 import { bytesOf, hexOf, textOf } from './support.ts'
 import { ANVIL, BIP_39, SR25519 } from './vectors.ts'
 
@@ -86,7 +86,7 @@ describe('a mini-secret of a Substrate network', () => {
       expect(key('substrate', text)).toBe(miniSecret)
       const { kind, secret } = read('substrate', { privateKey: text })
       if (kind !== 'key') throw new Error('it is a key')
-      const pair = await keyPairOf({ argon2: createQueue() }, { family: 'substrate', kind, secret })
+      const pair = await deriveKeyPair({ argon2: createQueue() }, { family: 'substrate', kind, secret })
       expect(hexOf(pair.publicKey)).toBe(publicKey)
     }
   })
@@ -110,7 +110,7 @@ describe('a phrase', () => {
   test.each(BIP_39)('of $entropy is read as its entropy and written back', ({ entropy, phrase }) => {
     const { kind, secret } = read('evm', { mnemonicPhrase: phrase })
     expect([kind, hexOf(secret)]).toEqual(['phrase', entropy])
-    expect(textOf(phraseOf(secret))).toBe(phrase)
+    expect(textOf(encodePhrase(secret))).toBe(phrase)
   })
 
   test.each([12, 15, 18, 21, 24])('may have %d words', (words) => {
@@ -131,7 +131,7 @@ describe('a phrase', () => {
     ['capitalised', words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join(' ')],
     ['in full-width letters, which NFKD makes plain', ANVIL.phrase.replaceAll('t', 'ｔ')],
   ])('is taken %s', (_how, phrase) => {
-    expect(textOf(phraseOf(read('evm', { mnemonicPhrase: phrase }).secret))).toBe(ANVIL.phrase)
+    expect(textOf(encodePhrase(read('evm', { mnemonicPhrase: phrase }).secret))).toBe(ANVIL.phrase)
   })
 
   const zeroes = (count: number, last: string) => [...Array(count - 1).fill('abandon'), last].join(' ')
@@ -156,7 +156,7 @@ describe('a phrase', () => {
     ['hidden by more white space than a phrase has', `${ANVIL.phrase}${' '.repeat(2_000)}`],
   ])('is refused as %s', (_name, mnemonicPhrase) => {
     for (const family of ['evm', 'substrate'] as const) refuses(family, { mnemonicPhrase })
-    expect(entropyOf(mnemonicPhrase)).toBeNull()
+    expect(parsePhrase(mnemonicPhrase)).toBeNull()
   })
 })
 

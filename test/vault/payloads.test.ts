@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { fromRlp, type Hex, hashMessage, keccak256, serializeTransaction, toRlp } from 'viem'
-import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
+import { traceSignature } from '../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { decodeRlp } from '../../src/vault/rooms/keys/rlp.ts'
 import { bytesOf, hexOf } from './support.ts'
@@ -234,7 +234,7 @@ test('the audit gets the hash of a message, also of one that is as long as a has
   const bytes = bytesToSign('substrate', payload)
   expect(Buffer.from(bytes).toString()).toBe('<Bytes>pay Bob 17 dollar</Bytes>')
   // BLAKE2b-256 by Python's hashlib.
-  expect(traceOf({ payload, bytes, signature: new Uint8Array(64), publicKey: new Uint8Array(32) }).hash).toBe(
+  expect(traceSignature({ payload, bytes, signature: new Uint8Array(64), publicKey: new Uint8Array(32) }).hash).toBe(
     '0x8efc6957484114e44ea5ff50c92a497abdb79a86dd44c2f438fdec98bcdad240',
   )
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import fc from 'fast-check'
-import { entropyOf, phraseOf } from '../../src/vault/rooms/keys/phrase.ts'
+import { encodePhrase, parsePhrase } from '../../src/vault/rooms/keys/phrase.ts'
 import { roundsOf } from '../support/long.ts'
 import { bytesOf, hexOf, textOf } from './support.ts'
 import { BIP_39 } from './vectors.ts'
@@ -23,21 +23,21 @@ const entropyBy = (phrase: string): string | null => {
 
 /** The same of a text and of its UTF-8. */
 const entropyIn = (phrase: string): string | null => {
-  const [ofText, ofBytes] = [entropyOf(phrase), entropyOf(Buffer.from(phrase))].map((each) => each && hexOf(each))
+  const [ofText, ofBytes] = [parsePhrase(phrase), parsePhrase(Buffer.from(phrase))].map((each) => each && hexOf(each))
   expect(ofText).toBe(ofBytes)
   return ofText ?? null
 }
 
 describe('a phrase', () => {
   test.each(BIP_39)('agrees with the published phrase of $entropy, in both directions', ({ entropy, phrase }) => {
-    expect(textOf(phraseOf(bytesOf(entropy)))).toBe(phrase)
+    expect(textOf(encodePhrase(bytesOf(entropy)))).toBe(phrase)
     expect(entropyIn(phrase)).toBe(entropy)
   })
 
   test('agrees with another implementation, in both directions', () => {
     fc.assert(
       fc.property(entropies, (entropy) => {
-        const phrase = textOf(phraseOf(entropy))
+        const phrase = textOf(encodePhrase(entropy))
         expect(phrase).toBe(entropyToMnemonic(entropy, wordlist))
         expect(entropyIn(phrase)).toBe(hexOf(entropy))
       }),
@@ -87,18 +87,18 @@ describe('a phrase', () => {
   test.each([
     ['half of a surrogate pair', 'abandon \ud800'],
     ['more than a phrase has', ' '.repeat(1025)],
-  ])('is refused if it has %s', (_what, phrase) => expect(entropyOf(phrase)).toBeNull())
+  ])('is refused if it has %s', (_what, phrase) => expect(parsePhrase(phrase)).toBeNull())
 
   test('is refused if its bytes are not UTF-8', () => {
     for (const bytes of [[0xff], [0xc3], [0xe3, 0x80], [0xed, 0xa0, 0x80]]) {
-      expect(entropyOf(Uint8Array.from(bytes))).toBeNull()
+      expect(parsePhrase(Uint8Array.from(bytes))).toBeNull()
     }
   })
 
   test('does not change its input', () => {
     const entropy = new Uint8Array(16).fill(7)
-    const phrase = Buffer.from(phraseOf(entropy))
-    entropyOf(phrase)
+    const phrase = Buffer.from(encodePhrase(entropy))
+    parsePhrase(phrase)
     expect([hexOf(entropy), phrase.toString()]).toEqual(['07'.repeat(16), entropyToMnemonic(entropy, wordlist)])
   })
 })

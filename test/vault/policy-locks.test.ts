@@ -9,7 +9,7 @@ import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.t
 import { open } from '../../src/platform/sealing/envelope.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'
-import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
+import { traceSignature } from '../../src/vault/rooms/keys/facts.ts'
 import {
   identityOf,
   openControlKey,
@@ -318,7 +318,7 @@ describe('a policy', () => {
     const terms = await custody.policy(wallet, both)
     const request = { wallet, credentials: secret, actor: ACTOR, terms }
     const signature = await withPolicyKey(custody.vault, request, (key) => signOneBy(key))
-    const { hash } = traceOf({ payload: EVM_PAYLOAD, bytes: EVM_DIGEST, signature, publicKey: wallet.publicKey })
+    const { hash } = traceSignature({ payload: EVM_PAYLOAD, bytes: EVM_DIGEST, signature, publicKey: wallet.publicKey })
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
     expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([

@@ -9,7 +9,7 @@ import type { EvmUnsigned } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { assemble, payloadOf, serializeUnsigned } from '../../src/chains/evm/encode.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
-import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
+import { traceSignature } from '../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
 import { isLong } from '../support/long.ts'
@@ -101,7 +101,10 @@ const expectAsPublished = ({ ours, unsigned, signed, key, address }: Published):
     const signature = curve.sign({ digest, privateKey: bytes(key) })
     expect(assemble(ours, signature).raw).toBe(signed)
     const publicKey = curve.publicKeyOf(bytes(key))
-    expect(traceOf({ payload, bytes: digest, signature, publicKey })).toEqual({ hash: keccak256(signed), raw: signed })
+    expect(traceSignature({ payload, bytes: digest, signature, publicKey })).toEqual({
+      hash: keccak256(signed),
+      raw: signed,
+    })
     expect(chain.addressOf(publicKey).toLowerCase()).toBe(address)
   }
 }

@@ -7,7 +7,7 @@ import { type Address, encodeFunctionData, type Hex, hexToBytes, parseAbi, parse
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { Intent } from '../../src/chains/chain.ts'
 import { execution } from '../../src/chains/evm/safe/execution.ts'
-import { contractWalletOf, deployment, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
+import { deployment, deriveContractWallet, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import type { Call } from '../../src/vault/language/call-rules.ts'
 import { callsExecuted, safeOf } from '../../src/vault/rooms/keys/safe.ts'
 import { type Random, randomOf } from '../policies/oracle/random.ts'
@@ -22,7 +22,7 @@ const SHARE_PERCENT = 10
 const GAS: Hex = '0x1c9c380'
 
 const owner = fundedAccount(4)
-const wallet = contractWalletOf(owner.address)
+const wallet = deriveContractWallet(owner.address)
 const safe = safeOf(hexToBytes(owner.publicKey))
 const EXEC = parseAbi([
   'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures)',

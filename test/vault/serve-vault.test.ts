@@ -15,7 +15,7 @@ import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/vault/client/remote-vault.ts'
 import { onlySignature } from '../../src/vault/contract/contract.ts'
 import type { OpenKey, OperatorVault } from '../../src/vault/contract/vault.ts'
-import { traceOf } from '../../src/vault/rooms/keys/facts.ts'
+import { traceSignature } from '../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { serveVault } from '../../src/vault/rooms/serve-vault.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
@@ -262,7 +262,10 @@ describe('over its sockets', () => {
         const use = { action: 'message_signed', details: { a: 'b' }, payloads: [payload] } as const
         const signature = onlySignature(await signer(of, request(wallet)).sign(use))
         const [row] = await sql`select details from audit where subject = ${wallet.id} order by id desc limit 1`
-        expect(row?.details).toMatchObject({ a: 'b', hash: traceOf({ payload, bytes, signature, publicKey }).hash })
+        expect(row?.details).toMatchObject({
+          a: 'b',
+          hash: traceSignature({ payload, bytes, signature, publicKey }).hash,
+        })
       }
     }
   })

@@ -23,7 +23,7 @@ import type { ImportedText, OpenKey, OpenPolicyKey, OperatorVault } from '../../
 import type { Payload } from '../../src/vault/language/payload.ts'
 import { boundGuesses, createGuesses, forgedGuesses } from '../../src/vault/rooms/credentials/guesses.ts'
 import { type Journal, withoutJournal } from '../../src/vault/rooms/journal/journal.ts'
-import { keyPairOf } from '../../src/vault/rooms/keys/derive.ts'
+import { deriveKeyPair } from '../../src/vault/rooms/keys/derive.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import type { WalletChain } from '../../src/vault/rooms/keys/worst-cost.ts'
 import { bindDeployment } from '../../src/vault/rooms/root/bind-deployment.ts'
@@ -91,7 +91,7 @@ export const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(by
 /** The public key that a phrase has in a family. */
 export const publicKeyOfPhrase = async (family: ChainFamily, phrase: string | null): Promise<Uint8Array> => {
   const secret = mnemonicToEntropy(phrase ?? '', wordlist)
-  return (await keyPairOf({ argon2: createQueue() }, { family, kind: 'phrase', secret })).publicKey
+  return (await deriveKeyPair({ argon2: createQueue() }, { family, kind: 'phrase', secret })).publicKey
 }
 
 /** An export as text. */

@@ -7,10 +7,10 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Intent } from '../../src/chains/chain.ts'
 import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.ts'
 import { execution, multiSendData } from '../../src/chains/evm/safe/execution.ts'
-import { contractWalletOf, deployment, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
+import { deployment, deriveContractWallet, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
 import type { Payload, TypedData } from '../../src/vault/language/payload.ts'
 import { MULTI_SEND_CALL_ONLY, PROXY_FACTORY, safeOf } from '../../src/vault/rooms/keys/safe.ts'
-import { worstCostOf } from '../../src/vault/rooms/keys/worst-cost.ts'
+import { computeWorstCost } from '../../src/vault/rooms/keys/worst-cost.ts'
 import { permit } from '../typed-data/data.ts'
 import { bytesOf } from './support.ts'
 
@@ -26,7 +26,7 @@ const signer = {
   limitedTokens: [],
   rules: [],
 } as const
-const safe = contractWalletOf(owner)
+const safe = deriveContractWallet(owner)
 const ours = safe.address as Hex
 
 type Fields = { readonly chainId?: number; readonly nonce?: number; readonly price?: bigint }
@@ -42,8 +42,8 @@ const paying = ({ to, value, input }: Intent, { chainId = CHAIN, nonce = 0, pric
 })
 const pay = (value: bigint, input: Hex = '0x', to: string = THEM): Intent => ({ to, value, input })
 const NONE = new Map()
-const costBy = (of: Parameters<typeof worstCostOf>[0], payloads: readonly Payload[]) => {
-  const { calls: _, ...cost } = worstCostOf(of, payloads)
+const costBy = (of: Parameters<typeof computeWorstCost>[0], payloads: readonly Payload[]) => {
+  const { calls: _, ...cost } = computeWorstCost(of, payloads)
   return cost
 }
 const costOf = (...payloads: readonly Payload[]) => costBy(signer, payloads)
@@ -55,7 +55,7 @@ test('the addresses agree with the chains, for any owner', () => {
   for (let owners = 0; owners < 50; owners += 1) {
     const account = privateKeyToAccount(generatePrivateKey())
     const found = `0x${safeOf(bytesOf(account.publicKey.slice(2)))}`
-    expect(found).toBe(contractWalletOf(account.address).address.toLowerCase())
+    expect(found).toBe(deriveContractWallet(account.address).address.toLowerCase())
   }
   const { multiSendCallOnly, proxyFactory } = SAFE_ADDRESSES
   expect([`0x${MULTI_SEND_CALL_ONLY}`, `0x${PROXY_FACTORY}`]).toEqual(
@@ -124,8 +124,8 @@ describe('a policy is for one of the two wallets of a key:', () => {
     expect(() => costOf(paying(execution(safe, [pay(TEN)])))).toThrow('for its own wallet')
     expect(() => costOf(paying(pay(2n, execution(safe, [pay(1n)]).input, ours)))).toThrow('for its own wallet')
     expect(() => costOf(payloadOf([pay(TEN)]))).toThrow('contract wallet')
-    expect(worstCostOf({ ...signer, rules }, [signed]).uses).toHaveLength(1)
-    expect(() => worstCostOf({ ...signer, rules }, [accepted])).toThrow('for its own wallet')
+    expect(computeWorstCost({ ...signer, rules }, [signed]).uses).toHaveLength(1)
+    expect(() => computeWorstCost({ ...signer, rules }, [accepted])).toThrow('for its own wallet')
     // It may be paid, though, and may call what every address calls.
     expect(costOf(paying(pay(TEN, '0x', ours)))).toMatchObject({ value: TEN })
     expect(costOf(paying(deployment(safe)))).toMatchObject({ uses: ['nonce 0'] })
@@ -144,8 +144,8 @@ describe('a policy is for one of the two wallets of a key:', () => {
     const { input } = execution(safe, [pay(TEN)])
     expect(() => costOfSafe(paying(pay(2n, input, ours)))).toThrow('for its own wallet')
     expect(() => costOfSafe(paying(pay(2n, '0x01', SAFE_ADDRESSES.multiSendCallOnly)))).toThrow('for its own wallet')
-    expect(worstCostOf({ ...ofContract, rules }, [accepted]).uses).toHaveLength(1)
-    expect(() => worstCostOf({ ...ofContract, rules }, [signed])).toThrow('policy')
+    expect(computeWorstCost({ ...ofContract, rules }, [accepted]).uses).toHaveLength(1)
+    expect(() => computeWorstCost({ ...ofContract, rules }, [signed])).toThrow('policy')
   })
 
   test('an empty payment to somebody is a use, as a contract may act upon it; to oneself it is a cancel', () => {
@@ -161,9 +161,9 @@ describe('of a token that a policy limits', () => {
     pay(0n, encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [THEM, value] }), to)
   const burning = pay(0n, encodeFunctionData({ abi: ERC20, functionName: 'burn', args: [1n] }), `0x${token}`)
   const taken = (...payloads: readonly Payload[]) =>
-    worstCostOf({ ...signer, limitedTokens: [token] }, payloads).tokens.get(token)
+    computeWorstCost({ ...signer, limitedTokens: [token] }, payloads).tokens.get(token)
   const takenBySafe = (...payloads: readonly Payload[]) =>
-    worstCostOf({ ...ofContract, limitedTokens: [token] }, payloads).tokens.get(token)
+    computeWorstCost({ ...ofContract, limitedTokens: [token] }, payloads).tokens.get(token)
   const { payload } = deployAndExecute(CHAIN, safe, { intents: [calling(5n), pay(1n)], gas: 5n })
 
   test('a transaction takes the amount that it names, its versions the highest amount, and two transactions the sum', () => {
@@ -207,7 +207,7 @@ test('an extrinsic costs what the API says: custody cannot read it', () => {
   const read = costBy({ ...signer, chain: { family: 'substrate' } }, [whole])
   expect(read).toEqual({ value: 0n, fee: 0n, tokens: NONE, uses: ['extrinsic 000000000000'] })
   const limited = { ...signer, chain: { family: 'substrate' }, limitedTokens: ['cd'.repeat(20)] } as const
-  expect(() => worstCostOf(limited, [whole])).toThrow('extrinsic')
+  expect(() => computeWorstCost(limited, [whole])).toThrow('extrinsic')
 })
 
 const SAFE = parseAbi([
@@ -321,10 +321,10 @@ describe('typed data is signed by a policy', () => {
         uses: [expect.stringMatching(/^typed data [0-9a-f]{64}$/)],
       })
     }
-    expect(worstCostOf({ ...signer, rules }, [direct(typed)]).tokens).toEqual(NONE)
+    expect(computeWorstCost({ ...signer, rules }, [direct(typed)]).tokens).toEqual(NONE)
     // Two of them are two uses, and policy-key.ts refuses the second.
     const other = { ...typed, message: { ...message, value: '6' } }
-    expect(new Set(worstCostOf(limited, [direct(typed), direct(other)]).uses).size).toBe(2)
+    expect(new Set(computeWorstCost(limited, [direct(typed), direct(other)]).uses).size).toBe(2)
   })
 
   test.each<[string, Payload, string]>([
@@ -344,13 +344,13 @@ describe('typed data is signed by a policy', () => {
       'No policy lets the developer sign typed data of the contract wallet',
     ],
   ])('and not %s', (_, payload, why) => {
-    expect(() => worstCostOf(payload.kind === 'typed_data' ? limited : limitedSafe, [payload])).toThrow(why)
+    expect(() => computeWorstCost(payload.kind === 'typed_data' ? limited : limitedSafe, [payload])).toThrow(why)
   })
 
   test('and not if a limited token could take it and it cannot be counted', () => {
     const odd = { ...typed, types: { Permit: [{ name: 'x', type: 'bool' }] }, message: { x: true } }
-    expect(() => worstCostOf(limited, [direct(odd)])).toThrow('this typed data of it cannot be counted')
-    expect(worstCostOf({ ...signer, rules }, [direct(odd)])).toMatchObject({ value: 0n })
+    expect(() => computeWorstCost(limited, [direct(odd)])).toThrow('this typed data of it cannot be counted')
+    expect(computeWorstCost({ ...signer, rules }, [direct(odd)])).toMatchObject({ value: 0n })
   })
 
   test('and no transaction is, also not one of the contract wallet; nor typed data by rules on transactions', () => {
@@ -358,8 +358,9 @@ describe('typed data is signed by a policy', () => {
     const extrinsic = { kind: 'extrinsic', ...{ call: EMPTY, extra: EMPTY, implicit: EMPTY } } as const
     const all = [paying(pay(1n)), payload, { ...extrinsic, addressPrefix: EMPTY, signaturePrefix: EMPTY }]
     const ofEither = (each: Payload) => (each === payload || each.kind === 'safe_typed_data' ? ofContract : signer)
-    for (const each of all) expect(() => worstCostOf({ ...ofEither(each), rules }, [each])).toThrow('are on typed data')
+    for (const each of all)
+      expect(() => computeWorstCost({ ...ofEither(each), rules }, [each])).toThrow('are on typed data')
     for (const each of [direct(typed), accepted(typed)])
-      expect(() => worstCostOf({ ...ofEither(each), rules: [rule('value', '0')] }, [each])).toThrow('do not allow')
+      expect(() => computeWorstCost({ ...ofEither(each), rules: [rule('value', '0')] }, [each])).toThrow('do not allow')
   })
 })

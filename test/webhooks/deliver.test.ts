@@ -10,7 +10,7 @@ import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../db/words.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/events/webhooks/change.ts'
-import { createCouriers } from '../../src/events/webhooks/couriers.ts'
+import { createDeliverers } from '../../src/events/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/events/webhooks/create.ts'
 import {
   type Leased,
@@ -285,7 +285,7 @@ describe('what is due next', () => {
     const open: ServerResponse[] = []
     receiver.answer((_, response) => void open.push(response))
     // Without a worker nobody but this rings.
-    const couriers = createCouriers(workerCtx)
+    const couriers = createDeliverers(workerCtx)
     await happen(...Array.from({ length: 8 }, (_, n) => ({ n, wallet: randomUUID() })))
     couriers.wake(id)
     await receiver.until(8)
@@ -419,7 +419,7 @@ describe('a receiver that is down', () => {
   longTest('keeps no place that others need, and has its turn with those that are down too', async () => {
     const [down, alsoDown, up] = [await endpoint(), await endpoint(), await endpoint()]
     for (const { receiver } of [down, alsoDown]) receiver.answer(() => {})
-    const couriers = createCouriers(workerCtx, { quick: 1, slow: 1 })
+    const couriers = createDeliverers(workerCtx, { quick: 1, slow: 1 })
     await happen({ n: 1 })
     for (const { id } of [down, alsoDown, up]) couriers.wake(id)
     await up.receiver.until(1)
@@ -741,7 +741,7 @@ test('what is due and cannot be sent now is not looked at again and again, but w
       then '0' else '1 hour' end::interval where endpoint_id = ${id}`
   await changeEndpoint(service.ctx, { ...named, enabled: false })
   // Without a worker nobody runs the job that reminds.
-  const couriers = createCouriers(workerCtx)
+  const couriers = createDeliverers(workerCtx)
   couriers.wake(id)
   const [job] = await eventually(
     () =>

@@ -5,7 +5,7 @@ import { AppError } from '../../platform/errors.ts'
 import { mistakeIn } from '../../platform/http/failure.ts'
 import { parseJsonText } from '../../platform/http/json-text.ts'
 import { checkNetwork, UUID } from '../../platform/http/text.ts'
-import { checkProposed, proposedIn, requireFuture } from '../../signing/policies/policies.ts'
+import { checkProposed, parseProposal, requireFuture } from '../../signing/policies/policies.ts'
 import { ProposedPolicyBody } from '../../signing/policies/schema.ts'
 import { type Login, openLogin } from '../login/open.ts'
 
@@ -51,7 +51,7 @@ const readProposal = async (ctx: HasDb & HasChains, text: string): Promise<Propo
     ctx.chains.known.map(({ network }) => network),
     body,
   )
-  const proposed = proposedIn(body)
+  const proposed = parseProposal(body)
   checkProposed(ctx, proposed)
   await requireFuture(ctx, proposed.expiresAt)
   return body

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import type { HasSecurityEvents } from '../../identity/security-events.ts'
 import type { Config, HasConfig } from '../../platform/config.ts'
 import { AppError } from '../../platform/errors.ts'
-import { answerOf, challengeFor } from '../../platform/http/failure.ts'
+import { challengeFor, describeError } from '../../platform/http/failure.ts'
 import { listen } from '../../platform/http/listen.ts'
 import { addressOf, subnetOf } from '../../platform/http/peer.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'
@@ -62,7 +62,7 @@ export const listenForScrapes = (
   if (at === null) return null
   const { fetch } = new Elysia()
     .onError(({ error, request, set }) => {
-      const { status, body, event, unexpected } = answerOf(error)
+      const { status, body, event, unexpected } = describeError(error)
       if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
       if (unexpected) ctx.log.error({ err: error }, 'a scrape failed')
       if (status === 401) set.headers['www-authenticate'] = challengeFor(request.headers, body.code)

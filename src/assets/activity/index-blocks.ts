@@ -7,7 +7,7 @@ import type { Tx } from '../../../db/client.ts'
 import { databaseTime, hasBackfillBegunSince } from '../../../db/queries/backfills.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../../db/queries/cursors.ts'
 import { deleteMovementsAbove, insertMovements } from '../../../db/queries/movements.ts'
-import { advance, isNextGone, isReorganised, nextIsGone, rewind, type Step } from '../../blocks/cursor.ts'
+import { advance, isNextBlockPruned, isReorganised, nextBlockPruned, rewind, type Step } from '../../blocks/cursor.ts'
 import type { StepResult } from '../../blocks/follow.ts'
 import type { BlockMovements, Chain } from '../../chains/chain.ts'
 import type { HasConfig } from '../../platform/config.ts'
@@ -28,7 +28,7 @@ export const indexStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepRes
   const range = await readRange(chain, { cursor, head })
   if (range.kind === 'too_wide') return 'advanced'
   if (range.kind === 'not_there') {
-    if (await isNextGone(chain, { cursor, head })) throw nextIsGone(chain, cursor)
+    if (await isNextBlockPruned(chain, { cursor, head })) throw nextBlockPruned(chain, cursor)
     return 'caught_up'
   }
   const { blocks } = range

@@ -35,7 +35,7 @@ export type Activity = {
   readonly display?: TokenDisplay | undefined
 }
 
-export const itemOf = (chain: CoinOfNetwork, { movement, facts, display }: Activity): WalletActivityItem => {
+export const describeActivity = (chain: CoinOfNetwork, { movement, facts, display }: Activity): WalletActivityItem => {
   const { network, contract, tokenId, direction, address, counterparty, initiatedBy } = movement
   const [from, to] = direction === 'in' ? [counterparty, address] : [address, counterparty]
   const shown = {

@@ -11,8 +11,8 @@ import { describedAs } from '../../platform/http/schema.ts'
 import type { HasLog } from '../../platform/process/log.ts'
 import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import type { HasWallets } from '../../signing/wallets/get.ts'
-import { itemOf, listActivity } from './list.ts'
-import { activityPaging, beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
+import { describeActivity, listActivity } from './list.ts'
+import { activityPaging, ListActivityQuery, parseBefore, WalletActivityItem } from './schema.ts'
 
 const { detail } = describedAs('Activity')
 
@@ -27,10 +27,10 @@ export const activityRoutes = (
         ...reachOf(caller),
         network: query.network,
         walletAddress: query.wallet_address,
-        before: beforeOf(query),
+        before: parseBefore(query),
         ...activityPaging.of(query),
       })
-      return activities.map((activity) => itemOf(ctx.chains.withNode(query.network), activity))
+      return activities.map((activity) => describeActivity(ctx.chains.withNode(query.network), activity))
     },
     {
       query: ListActivityQuery,

@@ -22,7 +22,7 @@ export const ListActivityQuery = t.Object(
   closed,
 )
 
-export const beforeOf = (query: { readonly before?: string }): string | null =>
+export const parseBefore = (query: { readonly before?: string }): string | null =>
   query.before === undefined || query.before === '' || query.before === 'null' ? null : query.before
 
 export const WalletActivityItem = Type.Object(

@@ -7,7 +7,7 @@ import type { SigningCtx } from '../../signing/ctx.ts'
 import { parseAmount, parseQuantity, UINT256_END } from '../../signing/schema.ts'
 import { pendingBefore, resolveSender } from '../../signing/transactions/sender.ts'
 import { type Submitted, submitIntent } from '../../signing/transactions/submit.ts'
-import { resolveSigner, walletOf } from '../../signing/wallets/signer.ts'
+import { findSignerWallet, resolveSigner } from '../../signing/wallets/signer.ts'
 import { describeDigestUri, describeMetadata, type MetadataDocument } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import type { BatchMintBody, CreateCollectionBody, MintBody, TransferBody } from './schema.ts'
@@ -169,7 +169,7 @@ export const transferNft = async (ctx: SigningCtx, { body, ...by }: SubmitInput<
   const recipient = chain.parseAddress(body.recipient, 'recipient')
   const tokenId = parseQuantity(body.token_id, 'token_id', UINT256_END)
   const amount = parseAmount(body.amount ?? '1', 'amount')
-  const wallet = await walletOf(ctx, { ...by, signer })
+  const wallet = await findSignerWallet(ctx, { ...by, signer })
   return submitIntent(ctx, {
     ...by,
     kind: 'transfer',

@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts'
 import type { SigningCtx } from '../../signing/ctx.ts'
 import { pendingBefore, resolveSender } from '../../signing/transactions/sender.ts'
 import { type Submitted, submitIntent } from '../../signing/transactions/submit.ts'
-import { resolveSigner, walletOf } from '../../signing/wallets/signer.ts'
+import { findSignerWallet, resolveSigner } from '../../signing/wallets/signer.ts'
 import { parseDisplayAmount, parseMovedAmount, readAsset, readToken, requireTokens } from './asset.ts'
 import type { BatchTransferTokenBody, CreateTokenBody, MintTokenBody, TransferTokenBody } from './schema.ts'
 
@@ -80,7 +80,7 @@ const submitTransfers = async (ctx: SigningCtx, { body, fieldsAt, ...by }: Trans
   if (transfers.reduce((sum, { amount }) => sum + amount, 0n) >= end) {
     throw new AppError('invalid_input', 'The amounts of "transfers" together are more than a wallet can have.')
   }
-  const wallet = await walletOf(ctx, { ...by, signer })
+  const wallet = await findSignerWallet(ctx, { ...by, signer })
   const request = { from, transfers, canBatch: wallet.type === 'contract' }
   return submitIntent(ctx, {
     ...by,

@@ -25,7 +25,7 @@ import {
 } from '../node/wire.ts'
 import { checksum } from './address.ts'
 import { wordIn } from './call.ts'
-import { addressIn, movementOf, type Transfer } from './logs.ts'
+import { addressIn, checksumMovement, type Transfer } from './logs.ts'
 import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './node-errors.ts'
 import { parseLog as parseRawLog } from './simulate.ts'
 import { parseWrap } from './wrapped.ts'
@@ -180,7 +180,7 @@ const chooseHoldings = async (
 const expectChanges = ({ movements }: BlockMovements, { header, mined }: Read) => {
   const costs = Map.groupBy(mined, ({ from }) => checksum(from))
   const income = Map.groupBy(header.withdrawals, ({ to }) => checksum(to))
-  const wraps = mined.flatMap(({ logs }) => logs.flatMap(({ wrap }) => (wrap === null ? [] : [movementOf(wrap)])))
+  const wraps = mined.flatMap(({ logs }) => logs.flatMap(({ wrap }) => (wrap === null ? [] : [checksumMovement(wrap)])))
   const moves = [...movements, ...wraps]
   return (holding: Holding): bigint => {
     const moved = sumMovements(moves, holding)

@@ -14,9 +14,9 @@ import type { Call } from './call.ts'
 import { runWithCreations } from './creations.ts'
 import { whyInvalid } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
-import { transfersOf } from './logs.ts'
+import { parseTransfers } from './logs.ts'
 import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './node-errors.ts'
-import { failureOf } from './reverts.ts'
+import { describeFailure } from './reverts.ts'
 import { notFunded, type Overrides, refused, type SimulatedCall, simulateQuestion } from './simulate.ts'
 
 /** The most runs; if the last one is refused, all remaining calls are refused. */
@@ -83,7 +83,7 @@ const findUnfunded = async (
       unfunded.push(index)
       continue
     }
-    for (const { standard, from: source, to, amount } of (rich.value[index]?.logs ?? []).flatMap(transfersOf)) {
+    for (const { standard, from: source, to, amount } of (rich.value[index]?.logs ?? []).flatMap(parseTransfers)) {
       if (standard !== 'native') continue
       if (source === sender) left -= amount
       if (to === sender) left += amount
@@ -178,7 +178,7 @@ export const runBundle = async (
     // The refusal is not about a call (too many requests, no such block).
     if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
     if (round === ROUND_LIMIT) {
-      for (const at of open.keys()) setAside(at, refused(failureOf(answer.error)))
+      for (const at of open.keys()) setAside(at, refused(describeFailure(answer.error)))
       break
     }
     const unfunded = isNoFunds(answer.error) ? await findUnfunded(rpc, run, from, calls, block) : []
@@ -188,7 +188,7 @@ export const runBundle = async (
     const greedy = greedyIn(before, calls.length)
     for (const at of greedy) replace(at, before[at])
     // If a stand-in is refused, remove it.
-    if (greedy.length === 0 && !standIns.delete(open[index] ?? -1)) setAside(index, refused(failureOf(error)))
+    if (greedy.length === 0 && !standIns.delete(open[index] ?? -1)) setAside(index, refused(describeFailure(error)))
   }
   return ends.map((end) => end ?? refused('execution failed: not simulated'))
 }

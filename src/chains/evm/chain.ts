@@ -6,7 +6,7 @@ import { deliver } from '../delivery.ts'
 import type { NodeIdentity } from '../node/identity.ts'
 import type { NodeFamily } from '../node/member.ts'
 import { createMonotonicHead } from '../node/new-heads.ts'
-import { createNodePool, type NodesInput, nodesOf } from '../node/pool.ts'
+import { createNodePool, joinNodes, type NodesInput } from '../node/pool.ts'
 import { question, type Rpc } from '../node/rpc.ts'
 import { smallQuantity } from '../node/wire.ts'
 import { type NodeUse, usedAlways } from '../nodes.ts'
@@ -18,7 +18,7 @@ import { broadcast, readStatus, readStatuses } from './delivery.ts'
 import { assemble, disassemble, payloadOf, recoverSigner } from './encode.ts'
 import { readAddressFacts, readBalances } from './facts.ts'
 import { createFeeRules } from './fees.ts'
-import { ladderOf, outbidding } from './ladder.ts'
+import { buildLadder, outbidding } from './ladder.ts'
 import { createLimits } from './limits.ts'
 import { verifyMessage } from './messages.ts'
 import { readHistory } from './mined-logs.ts'
@@ -79,7 +79,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     transactionCountAt: (at) => readCountAt(certain, at),
     withNonce: (unsigned, nonce) => ({ ...evmUnsigned(unsigned), nonce }),
     ladder: ({ unsigned, atMarket, ...request }) =>
-      ladderOf({ ...request, unsigned: evmUnsigned(unsigned), atMarket: evmUnsigned(atMarket), ceilingWei }),
+      buildLadder({ ...request, unsigned: evmUnsigned(unsigned), atMarket: evmUnsigned(atMarket), ceilingWei }),
     lifetimeOf: () => null,
     replacement: {
       disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await recoverSigner(raw) }),
@@ -120,12 +120,12 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     eventMovements: (range) => readEventMovements({ rpc, coinContract }, range),
     checkBalances: (block, scope) => checkBalances(rpc, { block, scope }),
     history: (number) => readHistory(rpc, { number, finalDepth: row.finalDepth }),
-    ...nodesOf(pool, askOpinion),
+    ...joinNodes(pool, askOpinion),
   }
 }
 
 /** Identifies a node by its chain id (EIP-155). */
-export const identityOf = (chainId: number): NodeIdentity<number> => ({
+export const identifyChain = (chainId: number): NodeIdentity<number> => ({
   question: question('eth_chainId', [], smallQuantity),
   right: chainId,
   word: 'chain id',
@@ -166,7 +166,7 @@ const USES: readonly NodeUse[] = [
 ]
 
 const evmFamily = (chainId: number): NodeFamily<number> => ({
-  identity: identityOf(chainId),
+  identity: identifyChain(chainId),
   subscription: { method: 'eth_subscribe', params: ['newHeads'] },
   readHead: (rpc, options) => rpc.ask(question('eth_getBlockByNumber', ['latest', false], parseRef), options),
   uses: USES,

@@ -5,7 +5,7 @@
 //   movesIn 'events'  (Celo) the coin moves without a value, so its events count, always.
 
 import type { EvmNetworkRow } from '../../platform/networks.ts'
-import { asCoinLog, transfersOf } from './logs.ts'
+import { asCoinLog, parseTransfers } from './logs.ts'
 import type { RawLog } from './simulate.ts'
 import type { CoinMove } from './traces.ts'
 
@@ -21,7 +21,7 @@ export const countedLogs = <Log extends RawLog>(
   const counts = coinContract.movesIn === 'events' || !isTraced
   return logs.flatMap((log) => {
     if (log.address !== address) return [log]
-    return counts && transfersOf(log).some(({ standard }) => standard === 'erc20') ? [asCoinLog(log)] : []
+    return counts && parseTransfers(log).some(({ standard }) => standard === 'erc20') ? [asCoinLog(log)] : []
   })
 }
 
@@ -32,7 +32,7 @@ export const withoutPassed = (
 ): readonly CoinMove[] => {
   if (coinContract === null) return moves
   const address = coinContract.address.toLowerCase()
-  const passed = logs.flatMap(transfersOf).filter(({ standard }) => standard === 'native')
+  const passed = logs.flatMap(parseTransfers).filter(({ standard }) => standard === 'native')
   return moves.filter(({ from, to, amount }) => {
     // Each event stands for one payment only.
     const at = to === address ? passed.findIndex((each) => each.from === from && each.amount === amount) : -1

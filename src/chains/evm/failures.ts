@@ -5,7 +5,7 @@ import type { RpcError } from '../node/rpc.ts'
 import { readDeclared } from './declared.ts'
 import type { NodeContext } from './limits.ts'
 import { isRevert, revertData } from './node-errors.ts'
-import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
+import { customErrorIn, describeFailure, revertFailure } from './reverts.ts'
 import type { SimulatedCall } from './simulate.ts'
 
 /** The text by the built-in errors, and the bytes that a revert returned (`0x` if none, or for a halt). */
@@ -15,7 +15,7 @@ type Context = Omit<NodeContext, 'limits'>
 
 /** From the node's error for one call. Pure. */
 export const failedBy = (error: RpcError): Failed => ({
-  failure: failureOf(error),
+  failure: describeFailure(error),
   reverted: (isRevert(error) ? revertData(error) : null) ?? '0x',
 })
 

@@ -113,7 +113,7 @@ type EvmLadder = Omit<Ladder, 'rungs' | 'cancel'> & {
  * rung is the transaction itself, whatever it costs. Pure.
  * @param input.ceilingWei the highest fee cap that a rung may offer.
  */
-export const ladderOf = (
+export const buildLadder = (
   input: Omit<LadderRequest, 'unsigned' | 'atMarket'> & {
     readonly unsigned: EvmUnsigned
     readonly atMarket: EvmUnsigned

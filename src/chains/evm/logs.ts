@@ -119,7 +119,7 @@ const parseMultiTransfers = (log: RawLog): readonly Transfer[] => {
 }
 
 /** The transfers in one event, in order; empty for other events. Pure. */
-export const transfersOf = (log: RawLog): readonly Transfer[] => {
+export const parseTransfers = (log: RawLog): readonly Transfer[] => {
   const [topic] = log.topics
   if (topic === TRANSFER_TOPIC) {
     const transfer = parseTransfer(log)
@@ -128,7 +128,7 @@ export const transfersOf = (log: RawLog): readonly Transfer[] => {
   return topic === TRANSFER_SINGLE_TOPIC || topic === TRANSFER_BATCH_TOPIC ? parseMultiTransfers(log) : []
 }
 
-export const movementOf = (transfer: Transfer): Movement => ({
+export const checksumMovement = (transfer: Transfer): Movement => ({
   ...transfer,
   contract: transfer.contract === null ? null : checksum(transfer.contract),
   from: checksum(transfer.from),

@@ -12,7 +12,7 @@ import { type Call, transactionObject } from './call.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import messages from './known-messages.json' with { type: 'json' }
 import type { NodeContext } from './limits.ts'
-import { type Transfer, transfersOf } from './logs.ts'
+import { parseTransfers, type Transfer } from './logs.ts'
 import { isExecutionFailure, isKnown, isMethodMissing, patternsIn } from './node-errors.ts'
 import { informativeness } from './reverts.ts'
 import { type Overrides, overridesObject, type SimulatedCall, simulateQuestion } from './simulate.ts'
@@ -39,7 +39,7 @@ type Trial = { readonly failed: Failed | null; readonly minted: boolean }
 const mints = (logs: SimulatedCall['logs'], { contract, recipient, standards }: WantedMint): boolean =>
   logs
     .filter(({ address }) => address === contract.toLowerCase())
-    .flatMap(transfersOf)
+    .flatMap(parseTransfers)
     .some(
       ({ standard, from, to, amount }) =>
         standards.includes(standard) && from === ZERO_ADDRESS && to === recipient.toLowerCase() && amount > 0n,

@@ -15,7 +15,13 @@ import { hash, nullable, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
 import { type BlockHeader, numbersFrom, readHeaders } from './blocks.ts'
 import { type CoinContract, countedLogs, withoutPassed } from './coin-contract.ts'
-import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
+import {
+  checksumMovement,
+  parseTransfers,
+  TRANSFER_BATCH_TOPIC,
+  TRANSFER_SINGLE_TOPIC,
+  TRANSFER_TOPIC,
+} from './logs.ts'
 import { isTooMuch, type Range, readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
 import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
 import { isMethodMissing } from './node-errors.ts'
@@ -75,8 +81,8 @@ const nativeMovements = (sent: Sent, moves: readonly CoinMove[]): readonly Recor
 }
 
 const eventMovements = (sent: Sent, log: MinedLog): readonly RecordedMovement[] =>
-  transfersOf(log).map((transfer, itemIndex) => ({
-    ...movementOf(transfer),
+  parseTransfers(log).map((transfer, itemIndex) => ({
+    ...checksumMovement(transfer),
     ...sent,
     logIndex: log.logIndex,
     itemIndex,

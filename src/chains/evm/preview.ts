@@ -16,7 +16,7 @@ import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { tooMuchGas, whyInvalid } from './intrinsic.ts'
 import type { NodeContext } from './limits.ts'
-import { movementOf } from './logs.ts'
+import { checksumMovement } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
 import { type CallTrace, callTraceQuestion, correctRevmTransfers, logProbe } from './revm-transfers.ts'
 import type { RawLog } from './simulate.ts'
@@ -131,7 +131,7 @@ const shownChanges = (
   facts: ReadonlyMap<string, AddressFacts>,
 ): readonly Movement[] =>
   changes.flatMap(({ transfer, isWrap }) => {
-    const movement = movementOf(transfer)
+    const movement = checksumMovement(transfer)
     const standard = facts.get(movement.contract ?? '')?.standard
     return isWrap && standard !== 'erc20' ? [] : [asStandard(movement, standard)]
   })

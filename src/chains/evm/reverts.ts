@@ -115,7 +115,7 @@ const haltReason = (message: string): string => {
 export const NO_FUNDS_REASON = 'insufficient funds for transfer'
 
 /** The error text for a node's error: `execution reverted: …` for a revert, and only for that. Pure. */
-export const failureOf = (error: RpcError): string => {
+export const describeFailure = (error: RpcError): string => {
   if (!isRevert(error)) return isNoFunds(error) ? NO_FUNDS_REASON : `execution failed: ${haltReason(error.message)}`
   const data = revertData(error)
   if (data !== null && data !== '0x') return revertFailure(data)

@@ -5,7 +5,7 @@
 
 import type { Hex } from '../chain.ts'
 import { ZERO_ADDRESS } from './address.ts'
-import { addressIn, type Transfer, transfersOf } from './logs.ts'
+import { addressIn, parseTransfers, type Transfer } from './logs.ts'
 import type { RawLog } from './simulate.ts'
 
 /** keccak256 of Deposit(address,uint256) and Withdrawal(address,uint256). */
@@ -35,7 +35,7 @@ export const transfersIn = (logs: readonly RawLog[]): readonly FoundTransfer[] =
   const found = logs.flatMap((log): readonly FoundTransfer[] => {
     const wrap = parseWrap(log)
     if (wrap !== null) return [{ transfer: wrap, isWrap: true }]
-    return transfersOf(log).map((transfer) => ({ transfer, isWrap: false }))
+    return parseTransfers(log).map((transfer) => ({ transfer, isWrap: false }))
   })
   if (!found.some(({ isWrap }) => isWrap)) return found
   const others = found.flatMap(({ transfer, isWrap }) => (isWrap ? [] : [transfer]))

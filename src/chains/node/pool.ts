@@ -323,7 +323,7 @@ export const createNodePool = <Id extends string | number>(input: PoolInput<Id>)
 }
 
 /** What a pool adds to a chain. */
-export const nodesOf = (
+export const joinNodes = (
   { rpc: _, certain: __, hasSeveral: ___, outbounds: ____, peers, ...nodes }: NodePool,
   opinionOf: (peer: Rpc) => Opinion,
 ): Nodes => ({ ...nodes, opinions: () => peers().map(opinionOf) })

@@ -3,7 +3,7 @@
 import type { BlockRef, Chain, Head, MintRequest, Opinion, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import { deliver } from '../delivery.ts'
 import { createMonotonicHead } from '../node/new-heads.ts'
-import { nodesOf } from '../node/pool.ts'
+import { joinNodes } from '../node/pool.ts'
 import { notProvided } from '../provided.ts'
 import type { FeeRules } from '../submission.ts'
 import { accountQuestion, readBalances, readCounts } from './account.ts'
@@ -219,6 +219,6 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     eventMovements: (input) => readEventMovements(node, input),
     checkBalances: (block, scope) => checkBalances(node, { block, scope }),
     history: (number) => readHistory(node, number),
-    ...nodesOf(node, (rpc) => opinionOf({ ...node, rpc })),
+    ...joinNodes(node, (rpc) => opinionOf({ ...node, rpc })),
   }
 }

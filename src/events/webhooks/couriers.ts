@@ -176,7 +176,7 @@ const remind = async (ctx: DeliverCtx, endpointId: string): Promise<void> => {
 const createPlaces = (atOnce: number) =>
   createQueue({ atOnce, waitingMax: ENDPOINTS_WAITING_MAX, waitMaxMs: Number.POSITIVE_INFINITY })
 
-export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place, number>> = PLACES) => {
+export const createDeliverers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place, number>> = PLACES) => {
   const places = { quick: createPlaces(placesMax.quick), slow: createPlaces(placesMax.slow) }
   const deliverers = new Map<string, Deliverer>()
   const ends = new Set<Promise<void>>()
@@ -241,4 +241,4 @@ export const createCouriers = (ctx: DeliverCtx, placesMax: Readonly<Record<Place
   }
 }
 
-export type Couriers = ReturnType<typeof createCouriers>
+export type Couriers = ReturnType<typeof createDeliverers>

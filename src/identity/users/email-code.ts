@@ -5,7 +5,7 @@
 import { randomInt } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../../db/queries/logins.ts'
-import { type Project, projectOf } from '../../../db/queries/projects.ts'
+import { type Project, requireProjectOfRow } from '../../../db/queries/projects.ts'
 import { readPresent } from '../../../db/queries/server.ts'
 import { lockUser, setUserEmail, type UserFacts } from '../../../db/queries/users.ts'
 import { violatedConstraint } from '../../../db/trouble.ts'
@@ -144,7 +144,7 @@ export const addEmail = async (ctx: IdentityCtx, input: ByUser & { readonly emai
   await throttle(ctx, [beginLimit(ctx, from, 'add_email'), ...mailLimits(ctx, from, 'add_email', email)])
   await requireFreshLogin(ctx, ctx.db, caller)
   refuseSecond(await readCaller(ctx, ctx.db, caller))
-  const project = await projectOf(ctx.db, caller)
+  const project = await requireProjectOfRow(ctx.db, caller)
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { project, userId, purpose: 'add_email', email }))
 }
 

@@ -2,7 +2,7 @@
 // theft. The mail goes to the address that they had before, and contains nothing that the caller chose.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
-import { projectOf } from '../../../db/queries/projects.ts'
+import { requireProjectOfRow } from '../../../db/queries/projects.ts'
 import { findUser } from '../../../db/queries/users.ts'
 import type { HasClock } from '../../platform/clock.ts'
 import type { HasConfig } from '../../platform/config.ts'
@@ -103,7 +103,7 @@ export const mailWayChanged = async (
 ): Promise<void> => {
   const { projectId, email: recipient, change } = input
   if (recipient === null || !sendsMail(ctx)) return
-  const project = await projectOf(tx, input)
+  const project = await requireProjectOfRow(tx, input)
   const { subject, happened, otherwise } = WORDS[change](lineOf(project.name))
   const when = `When: ${timeOf(ctx.now())}. If it was you, there is nothing to do.`
   const text = mailText([happened, when, otherwise])

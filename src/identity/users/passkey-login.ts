@@ -1,4 +1,4 @@
-import { findPasskey, notePasskeyUse } from '../../../db/queries/passkeys.ts'
+import { findPasskey, recordPasskeyUse } from '../../../db/queries/passkeys.ts'
 import type { Chains } from '../../chains/chains.ts'
 import { invalidInput } from '../../platform/errors.ts'
 import type { Visitor } from '../auth/plugin.ts'
@@ -88,7 +88,7 @@ export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = asyn
     way: 'passkey',
     consume: async (tx) => {
       if ((await takeNonce(ctx, tx, key)) === null) return null
-      return (await notePasskeyUse(tx, { id, ...result.verified })) ? { userId } : null
+      return (await recordPasskeyUse(tx, { id, ...result.verified })) ? { userId } : null
     },
   }
 }

@@ -2,7 +2,7 @@
 
 import { catalogueDifferences, type Difference } from '../../../db/catalogue.ts'
 import type { HasDb } from '../../../db/client.ts'
-import { sentenceOf } from '../../platform/environment/failure.ts'
+import { explainFailure } from '../../platform/environment/failure.ts'
 import type { HasIdentity, HasSealer } from '../../platform/sealing/sealer.ts'
 import type {
   Broken,
@@ -84,7 +84,7 @@ export const verifyAll = async (
     if (catalogue.length === 0) throw error
     return {
       catalogue,
-      failure: sentenceOf(error),
+      failure: explainFailure(error),
       chains: null,
       service: null,
       callers: null,

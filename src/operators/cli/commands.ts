@@ -74,8 +74,8 @@ export const runWith = async (
     return shell.hasFailed() ? 1 : 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT_CODE
-    const { sentenceOf } = await import('../../platform/environment/failure.ts')
-    shell.note(sentenceOf(error))
+    const { explainFailure } = await import('../../platform/environment/failure.ts')
+    shell.note(explainFailure(error))
     return 1
   }
 }

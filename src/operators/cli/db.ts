@@ -3,7 +3,7 @@ import { sumHoldings } from '../../../db/holdings.ts'
 import { migrate } from '../../../db/migrate.ts'
 import { type MigrationPlan, planMigration } from '../../../db/plan.ts'
 import { readDatabaseUrl } from '../../platform/config.ts'
-import { databaseSentenceOf } from '../../platform/environment/failure.ts'
+import { describeDatabaseFailure } from '../../platform/environment/failure.ts'
 import { counted, table } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
@@ -47,7 +47,7 @@ export const databaseCommands = ({ variables, print, note, fail }: Shell): Comma
   const command = new Command('db').description('The database.')
   const withUrl = async <Result>(work: (databaseUrl: string) => Promise<Result>): Promise<Result> =>
     work(readDatabaseUrl(variables).reveal()).catch((cause: unknown) => {
-      throw new Error(databaseSentenceOf(cause), { cause })
+      throw new Error(describeDatabaseFailure(cause), { cause })
     })
   command
     .command('migrate')

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { Config } from '../../platform/config.ts'
-import { sentenceOf } from '../../platform/environment/failure.ts'
+import { explainFailure } from '../../platform/environment/failure.ts'
 import type { Finding } from '../doctor/finding.ts'
 import { rowAsJson } from './arguments.ts'
 import type { Shell } from './shell.ts'
@@ -34,7 +34,7 @@ const examineHere = async ({ withExaminedCtx }: Shell): Promise<readonly Finding
     })
     return findings
   } catch (error) {
-    return [findingsOf('variables').failed(sentenceOf(error), 'Correct that, and run it again.')]
+    return [findingsOf('variables').failed(explainFailure(error), 'Correct that, and run it again.')]
   }
 }
 

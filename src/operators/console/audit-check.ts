@@ -2,7 +2,7 @@
 // result is kept until the process ends.
 
 import { access, constants } from 'node:fs/promises'
-import { sentenceOf } from '../../platform/environment/failure.ts'
+import { explainFailure } from '../../platform/environment/failure.ts'
 import type { Log } from '../../platform/process/log.ts'
 import { isByTls, operatorSocketOf } from '../../vault/client/remote-vault.ts'
 import { openVaultsAsOperator } from '../../vault/client/vaults.ts'
@@ -58,7 +58,7 @@ export const createAuditCheck = (ctx: AuditingCtx & { readonly log: Log }) => {
       }
     } catch (err) {
       ctx.log.error({ err }, 'the check of the audit failed')
-      return { state: 'done', ...begun, isIntact: false, lines: [`The check failed: ${sentenceOf(err)}`] }
+      return { state: 'done', ...begun, isIntact: false, lines: [`The check failed: ${explainFailure(err)}`] }
     } finally {
       vault?.close()
     }

@@ -10,8 +10,8 @@ import {
   findOperatorPasskey,
   insertOperatorPasskey,
   insertToken,
-  noteOperatorPasskeyUse,
   passkeysOfOperator,
+  recordOperatorPasskeyUse,
 } from '../../../db/queries/operators.ts'
 import { operatorPasskeyMac, operatorTokenMac, reportForged } from '../../identity/auth/row-macs.ts'
 import { throttle } from '../../identity/auth/throttle.ts'
@@ -142,7 +142,7 @@ export const logInByPasskey = async (
   return ctx.db.transaction(async (tx) => {
     const { name: operatorName } = operator
     if (!(await useChallenge(ctx, tx, { challenge, operatorName, expiresAt }))) throw failed()
-    await noteOperatorPasskeyUse(tx, { credentialId: passkey.credentialId, signCount: result.verified.signCount })
+    await recordOperatorPasskeyUse(tx, { credentialId: passkey.credentialId, signCount: result.verified.signCount })
     return beginSession(ctx, tx, { operatorName, by: 'passkey' })
   })
 }

@@ -3,7 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { type Allowance, createAllowance } from '../../identity/auth/allowance.ts'
 import { AppError } from '../../platform/errors.ts'
 import { readFormBody } from '../../platform/http/body.ts'
-import { answerOf } from '../../platform/http/failure.ts'
+import { describeError } from '../../platform/http/failure.ts'
 import { addressOf, clientOf, subnetOf } from '../../platform/http/peer.ts'
 import { PAGE_HEADERS } from '../../platform/pages/page.ts'
 import { styleRoutes } from '../../platform/pages/routes.ts'
@@ -194,7 +194,7 @@ export const consoleRoutes = (given: ConsoleCtx): AnyElysia => {
       // Forms are read where their sender is known.
       .onParse(() => null)
       .onError({ as: 'global' }, ({ error, code, request, set }) => {
-        const { status, body, event, unexpected, retryAfterSeconds } = answerOf(
+        const { status, body, event, unexpected, retryAfterSeconds } = describeError(
           code === 'NOT_FOUND' ? new AppError('not_found', 'There is no such page.') : error,
         )
         if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })

@@ -5,7 +5,7 @@ import type { Db } from '../../../db/client.ts'
 import { missingColumns, readClockMs, readConnections, readServer, tryDisk } from '../../../db/queries/server.ts'
 import { databaseTrouble } from '../../../db/trouble.ts'
 import { sessionTrouble } from '../../platform/environment/database.ts'
-import { databaseSentenceOf } from '../../platform/environment/failure.ts'
+import { describeDatabaseFailure } from '../../platform/environment/failure.ts'
 import { type Finding, findingsOf } from './finding.ts'
 import { clockFindings, connectionFindings, type Judged, serverFindings } from './judge.ts'
 
@@ -79,7 +79,7 @@ export const checkDatabase = async (checked: Checked): Promise<readonly Finding[
     try {
       findings.push(...(await check(checked)))
     } catch (error) {
-      const finding = findingsOf('database').failed(databaseSentenceOf(error), 'Correct that, and run it again.')
+      const finding = findingsOf('database').failed(describeDatabaseFailure(error), 'Correct that, and run it again.')
       // A connection that is refused is refused to each of them.
       if (!findings.some(({ found }) => found === finding.found)) findings.push(finding)
       // Each of the others would fail in the same way.

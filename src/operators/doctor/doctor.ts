@@ -12,7 +12,7 @@ import type { HasChains } from '../../chains/chains.ts'
 import type { NodeState, NodeUse, NodeView } from '../../chains/nodes.ts'
 import type { HasMailer } from '../../identity/mail/mailer.ts'
 import type { Config, HasConfig } from '../../platform/config.ts'
-import { sentenceOf } from '../../platform/environment/failure.ts'
+import { explainFailure } from '../../platform/environment/failure.ts'
 import { isPrivate } from '../../platform/environment/hosts.ts'
 import { variableOf } from '../../platform/networks.ts'
 import { type Checked, checkDatabase } from './database.ts'
@@ -171,7 +171,7 @@ export const examine = async (examined: Examined): Promise<readonly Finding[]> =
   const onDatabase = async (name: string, check: () => Promise<readonly Finding[]>) => {
     if (isAway) return [findingsOf(name).unchecked('the database cannot be used')]
     return check().catch((error: unknown) => [
-      findingsOf(name).failed(sentenceOf(error), 'Correct that, and run it again.'),
+      findingsOf(name).failed(explainFailure(error), 'Correct that, and run it again.'),
     ])
   }
   const rest = await Promise.all([

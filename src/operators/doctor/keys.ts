@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import type { HasDb } from '../../../db/client.ts'
 import type { Config, HasConfig } from '../../platform/config.ts'
 import { bindingsOf, checkDeployment, requireEnvironment } from '../../platform/deployment.ts'
-import { sentenceOf } from '../../platform/environment/failure.ts'
+import { explainFailure } from '../../platform/environment/failure.ts'
 import { openSealer, type Sealer } from '../../platform/sealing/sealer.ts'
 import { connectVault } from '../../vault/client/remote-vault.ts'
 import { LACKING_WORDS, type Lacking } from '../../vault/contract/contract.ts'
@@ -27,7 +27,7 @@ const openKey = async (
   try {
     return { key: await openSealer({ name, spec, otherSpec }), findings: [] }
   } catch (error) {
-    return { key: null, findings: [failed('it cannot be read', sentenceOf(error))] }
+    return { key: null, findings: [failed('it cannot be read', explainFailure(error))] }
   }
 }
 
@@ -53,7 +53,10 @@ export const checkKeys = async ({ config, db }: HasConfig & HasDb): Promise<read
   } catch (error) {
     return [
       ...findings,
-      failed(sentenceOf(error), 'Use the keys, the environment and the networks with which the database was set up.'),
+      failed(
+        explainFailure(error),
+        'Use the keys, the environment and the networks with which the database was set up.',
+      ),
     ]
   }
 }
@@ -84,7 +87,7 @@ const checkVault = async (config: Config, socket: string): Promise<Finding> => {
     return ok(`it has the root key ${rootKeyIds.join(' and ')}; PINs that wait: ${argon2.waiting}`)
   } catch (error) {
     return failed(
-      `it does not serve: ${reason || sentenceOf(error)}`,
+      `it does not serve: ${reason || explainFailure(error)}`,
       'Check that it runs, that its socket is in a folder that this user may enter, and its log ("The vault" in docs/operations.md).',
     )
   } finally {
@@ -110,7 +113,7 @@ export const checkCertificates = async ({ vaultTls, vaultListen }: Config): Prom
         if (days < 0) return failed(found, 'Renew it: no connection is made with it.')
         return days < CERTIFICATE_WARNING_DAYS ? warning(found, 'Renew it.') : ok(found)
       } catch (error) {
-        return failed(`${path} cannot be read`, sentenceOf(error))
+        return failed(`${path} cannot be read`, explainFailure(error))
       }
     }),
   )
@@ -124,7 +127,7 @@ export const checkJournals = async ({ vaultJournals }: Config): Promise<readonly
         const { bavail, bsize } = await statfs(dirname(path))
         return journalFinding({ path, freeBytes: bavail * bsize })
       } catch (error) {
-        return findingsOf('journal').failed(`the folder of ${path} cannot be read`, sentenceOf(error))
+        return findingsOf('journal').failed(`the folder of ${path} cannot be read`, explainFailure(error))
       }
     }),
   )

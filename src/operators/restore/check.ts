@@ -10,12 +10,12 @@ import type { HasDb } from '../../../db/client.ts'
 import { readCursor } from '../../../db/queries/cursors.ts'
 import { listFreezes } from '../../../db/queries/freezes.ts'
 import {
-  contractWalletsOf,
-  keepLost,
-  knownHashes,
+  findKnownHashes,
+  findWalletsByAddresses,
+  insertLostTransactions,
+  listContractWallets,
   networksWithWallets,
   releaseLost,
-  walletsAmong,
   walletsWithLost,
 } from '../../../db/queries/restore.ts'
 import { findWalletById, type WalletRow } from '../../../db/queries/wallets.ts'
@@ -56,7 +56,7 @@ const REASON = 'cli restore check'
 type Ours = Pick<WalletRow, 'id' | 'address' | 'type'> & { readonly keyAddress: string }
 
 const readContractWallets = async ({ db }: CheckCtx, chain: Chain): Promise<readonly Ours[]> => {
-  const rows = await contractWalletsOf(db, chain.network)
+  const rows = await listContractWallets(db, chain.network)
   return rows.map((row) => ({ ...row, keyAddress: signerAddressOf(chain, row) }))
 }
 
@@ -69,7 +69,7 @@ const unknownAmong = async (
   const { network, blocks, contractWallets } = of
   const sent = blocks.flatMap(({ number, transactions }) => transactions.map((each) => ({ ...each, block: number })))
   const addresses = new Set(sent.flatMap(({ from, to }) => (to === null ? [from] : [from, to])))
-  const found = await walletsAmong(ctx.db, { network, addresses: [...addresses] })
+  const found = await findWalletsByAddresses(ctx.db, { network, addresses: [...addresses] })
   const wallets: readonly Ours[] = [
     ...found.filter(({ type }) => type === 'eoa').map((row) => ({ ...row, keyAddress: row.address })),
     ...contractWallets.filter(({ address, keyAddress }) => addresses.has(address) || addresses.has(keyAddress)),
@@ -77,7 +77,7 @@ const unknownAmong = async (
   const isOf = ({ type, address, keyAddress }: Ours, { from, to }: (typeof sent)[number]) =>
     from === keyAddress || (type === 'contract' && to === address)
   const theirs = sent.filter((each) => wallets.some((wallet) => isOf(wallet, each)))
-  const known = await knownHashes(ctx.db, { network, hashes: theirs.map(({ hash }) => hash) })
+  const known = await findKnownHashes(ctx.db, { network, hashes: theirs.map(({ hash }) => hash) })
   return theirs
     .filter(({ hash }) => !known.has(hash))
     .flatMap((each) =>
@@ -145,7 +145,7 @@ export const checkRestored = async (
     const reason = `${REASON}: the chain has ${count} of its transactions since the backup, which the database does not have`
     if (await freeze(ctx, { target: { scope: 'wallet', walletId }, reason, actor: input.actor })) frozen.push(walletId)
   }
-  await keepLost(
+  await insertLostTransactions(
     ctx.db,
     unknown.map(({ wallet: walletId, hash, callText }) => ({ walletId, hash, callText })),
   )

@@ -6,11 +6,11 @@
 import type { HasDb } from '../../../db/client.ts'
 import { findProject, markProjectActivated } from '../../../db/queries/projects.ts'
 import {
+  findKnownIds,
   insertWalletUnlessKnown,
   isNonceHeld,
-  knownIds,
   lacksAttempt,
-  obstacleTo,
+  readRecordingObstacle,
   releaseBornBefore,
 } from '../../../db/queries/restore.ts'
 import { lockSigner, transactionWithAttempts } from '../../../db/queries/transactions.ts'
@@ -32,7 +32,7 @@ import {
   recordSubmitted,
   type SignedAttempt,
 } from '../../signing/transactions/recorded.ts'
-import { type AboutWallet, addressesOf, requestBackfill } from '../../signing/wallets/create.ts'
+import { type AboutWallet, addressDeriver, requestBackfill } from '../../signing/wallets/create.ts'
 import type { JournalNote, OperatorVault, Vault } from '../../vault/contract/vault.ts'
 import { insertNewProject } from '../projects.ts'
 import { journalsElsewhere, notesByAge, recordedInTurn } from './journals.ts'
@@ -150,7 +150,7 @@ const IDS_A_STATEMENT = 1_000
 const knownAmong = async ({ db }: Pick<RestoreCtx, 'db'>, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const known = new Set<string>()
   for (let start = 0; start < ids.length; start += IDS_A_STATEMENT) {
-    for (const id of await knownIds(db, ids.slice(start, start + IDS_A_STATEMENT))) known.add(id)
+    for (const id of await findKnownIds(db, ids.slice(start, start + IDS_A_STATEMENT))) known.add(id)
   }
   return known
 }
@@ -179,7 +179,7 @@ const restoreWallet = async (
 ): Promise<boolean> => {
   const publicKey = new Uint8Array(Buffer.from(hex, 'hex'))
   const { name, type } = JSON.parse(about) as AboutWallet
-  const address = addressesOf(ctx.chains.get(wallet.network), type)(publicKey)
+  const address = addressDeriver(ctx.chains.get(wallet.network), type)(publicKey)
   const facts = { ...wallet, type, publicKey, address }
   return ctx.db.transaction(async (tx) => {
     const createdAt = new Date(at)
@@ -225,7 +225,7 @@ const writeTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise
     const { id = '', walletId, network, signerAddress: address, nonce, bornAtBlock = null } = rows.row
     const signer = { network, address }
     await lockSigner(tx, signer)
-    const obstacle = await obstacleTo(tx, { id, walletId })
+    const obstacle = await readRecordingObstacle(tx, { id, walletId })
     if (obstacle !== null) return obstacle
     if (bornAtBlock !== null) await releaseBornBefore(tx, signer, { nonce, block: bornAtBlock })
     const holdsNonce = !(await isNonceHeld(tx, signer, nonce))

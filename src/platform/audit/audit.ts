@@ -53,7 +53,7 @@ export type HasAudit = { readonly audit: Audit<ApiAction> }
 
 export type HasWorkerAudit = { readonly audit: Audit<WorkerAction> }
 
-export const isCustodys = (action: AuditAction): action is CustodyAction =>
+export const isCustodyAction = (action: AuditAction): action is CustodyAction =>
   CUSTODY_ACTIONS.some((each) => each === action)
 
 type Row = AuditAct<AuditAction> & { readonly at: Date }

@@ -35,7 +35,7 @@ const cut = (text: string): string =>
   text.length <= TEXT_LENGTH_MAX ? text : text.slice(0, TEXT_LENGTH_MAX).toWellFormed()
 
 /** Long texts are cut. @param input.from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
-export const seenOf = <Kind extends SecurityEventKind>(input: {
+export const describeEvent = <Kind extends SecurityEventKind>(input: {
   readonly event: EventOf<Kind>
   readonly from: string
 }): Seen<Kind> => {

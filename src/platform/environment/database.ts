@@ -2,7 +2,7 @@ import type { Db, HasDb } from '../../../db/client.ts'
 import { missingColumns, readConnections } from '../../../db/queries/server.ts'
 import { NotReadyYet } from '../errors.ts'
 import type { HasLog } from '../process/log.ts'
-import { databaseSentenceOf } from './failure.ts'
+import { describeDatabaseFailure } from './failure.ts'
 
 /** @throws NotReadyYet if the database lacks columns that this version uses. */
 export const requireSchema = async (db: Db): Promise<void> => {
@@ -39,7 +39,7 @@ export const sessionTrouble = async (db: Pick<Db, 'readSession'>): Promise<strin
 /** @throws Error if the limits of connections do not hold, or statements could meet those of other processes. */
 export const requireSession = async (db: Pick<Db, 'readSession'>): Promise<void> => {
   const trouble = await sessionTrouble(db).catch((cause: unknown) => {
-    throw new Error(databaseSentenceOf(cause), { cause })
+    throw new Error(describeDatabaseFailure(cause), { cause })
   })
   if (trouble !== null) throw new Error(trouble)
 }

@@ -55,7 +55,7 @@ const AWAY = 'PostgreSQL cannot be reached: check that it runs, and the host and
 
 const codeOf = (error: Error): string => ('code' in error && typeof error.code === 'string' ? error.code : '')
 
-export const databaseSentenceOf = (error: unknown): string => {
+export const describeDatabaseFailure = (error: unknown): string => {
   let last = ''
   for (let at = error; at instanceof Error; at = at.cause) {
     if (NO_TLS.test(at.message)) {
@@ -80,8 +80,8 @@ export const databaseSentenceOf = (error: unknown): string => {
 const isOfDatabase = (error: Error): boolean => ('query' in error && 'params' in error) || 'severity' in error
 
 /** An error as one sentence, without the values of a failed statement. */
-export const sentenceOf = (error: unknown): string => {
+export const explainFailure = (error: unknown): string => {
   if (!(error instanceof Error)) return 'Something failed.'
   if (!isOfDatabase(error)) return error.message || codeOf(error) || error.name
-  return databaseSentenceOf(error)
+  return describeDatabaseFailure(error)
 }

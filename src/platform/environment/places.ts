@@ -66,7 +66,7 @@ export const readConsolePlace = (variables: Variables) => {
 const TLS = 'tls://'
 
 /** A list in one variable, separated by commas or spaces. */
-export const wordsOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== '')
+export const splitWords = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== '')
 
 /** A host name, an IPv4 address, or an IPv6 address in brackets; then a port. */
 const HOST_AND_PORT = /^([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})$/
@@ -79,7 +79,7 @@ const parsePlace = (name: string, text: string, right: string) => {
 }
 
 const readSockets = (variables: Variables): readonly string[] => {
-  const sockets = wordsOf(variables.VAULT_SOCKET ?? '')
+  const sockets = splitWords(variables.VAULT_SOCKET ?? '')
   for (const socket of sockets) {
     if (!socket.includes('://')) continue
     const right = 'the path of a Unix socket, or tls://host:port'
@@ -101,7 +101,7 @@ const readFiles = (variables: Variables, needs: string | null) => {
 
 const readListen = (variables: Variables) => {
   const text = variables.VAULT_LISTEN?.trim()
-  const clients = wordsOf(variables.VAULT_TLS_CLIENTS ?? '').map((client) => client.toLowerCase())
+  const clients = splitWords(variables.VAULT_TLS_CLIENTS ?? '').map((client) => client.toLowerCase())
   if (!text) return null
   const place = parsePlace('VAULT_LISTEN', text, 'a host and a port, such as 10.0.4.20:7443')
   if (clients.length === 0 || !clients.every((client) => DNS_NAME.test(client))) {
@@ -116,7 +116,7 @@ const readListen = (variables: Variables) => {
 const UID_MAX = 0xff_ff_ff_fe
 
 const readUids = (variables: Variables): readonly number[] | null => {
-  const words = wordsOf(variables.VAULT_CLIENT_UIDS ?? '')
+  const words = splitWords(variables.VAULT_CLIENT_UIDS ?? '')
   if (!words.every((word) => /^[0-9]{1,10}$/.test(word) && Number(word) <= UID_MAX)) {
     throw problem('VAULT_CLIENT_UIDS', 'user ids, such as 998, separated by commas')
   }

@@ -27,7 +27,7 @@ const answer = (code: ErrorCode, error: string, unexpected = false): Answer => (
 })
 
 /** The only place where an error becomes an HTTP answer. */
-export const answerOf = (thrown: unknown): Answer => {
+export const describeError = (thrown: unknown): Answer => {
   if (thrown instanceof NotYet) {
     return { status: 202, body: thrown.body, retryAfterSeconds: null, event: null, unexpected: false }
   }

@@ -8,13 +8,13 @@
 
 import { randomUUID } from 'node:crypto'
 import { AppError } from '../errors.ts'
-import { answerOf } from './failure.ts'
+import { describeError } from './failure.ts'
 
 /** What proxies and clients use as ids: UUIDs, hex, base64, and words joined by `.`, `:`, `_` or `-`. */
 const SANE = /^[\w.:+/=-]{1,128}$/
 
 /** The caller's `X-Request-Id` if it is such a token, else a new one. It only names the request in answer and log. */
-export const requestIdOf = (headers: Headers): string => {
+export const readRequestId = (headers: Headers): string => {
   const given = headers.get('x-request-id') ?? ''
   return SANE.test(given) ? given : randomUUID()
 }
@@ -138,7 +138,7 @@ export const gated = (fetch: Fetch, { expectedWaitMaxMs, probe, onRefused }: Gat
 }
 
 /** Made once: thousands may be refused in a second. */
-const BUSY = answerOf(new AppError('busy', 'The service has too much to do: try again later.'))
+const BUSY = describeError(new AppError('busy', 'The service has too much to do: try again later.'))
 const BUSY_TEXT = JSON.stringify(BUSY.body)
 
 const refusal = ({ headers }: Request, waitMs: number): Response => {
@@ -149,7 +149,7 @@ const refusal = ({ headers }: Request, waitMs: number): Response => {
       'content-type': 'application/json;charset=utf-8',
       'retry-after': String(seconds),
       'cache-control': 'no-store',
-      'x-request-id': requestIdOf(headers),
+      'x-request-id': readRequestId(headers),
       // It says nothing that a page of any origin may not read.
       'access-control-allow-origin': '*',
       'access-control-expose-headers': 'Retry-After, X-Request-Id',

@@ -1,7 +1,7 @@
 import { type Server, serve } from '../environment/runtime.ts'
 import type { Log } from '../process/log.ts'
 import { dropUnread, endsWithBody, hasBody } from './body.ts'
-import { answerOf } from './failure.ts'
+import { describeError } from './failure.ts'
 import { notePeer } from './peer.ts'
 
 /** A client that reads this sends its next request on another connection, so none arrives as this one is closed. */
@@ -33,7 +33,7 @@ export const listen = (input: {
     },
     error: (error) => {
       input.log.error({ err: error }, 'a request failed outside of the app')
-      const { status, body } = answerOf(error)
+      const { status, body } = describeError(error)
       return Response.json(body, { status })
     },
   })

@@ -4,13 +4,13 @@
 
 import {
   type ApprovalRow,
-  decisionOf,
   findApproval,
   lockApproval,
+  readDecision,
   rejectApproval,
   writeDecision,
 } from '../../../db/queries/approvals.ts'
-import { findPasskey, notePasskeyUse } from '../../../db/queries/passkeys.ts'
+import { findPasskey, recordPasskeyUse } from '../../../db/queries/passkeys.ts'
 import type { ApprovalDecision } from '../../../db/words.ts'
 import { requireProject } from '../../identity/auth/authenticate.ts'
 import { actorOf, type UserCaller } from '../../identity/auth/caller.ts'
@@ -130,16 +130,16 @@ export const decideApproval = async (
   const { projectId, userId } = caller
   const { approval, own } = await findDecidable(ctx, caller, input.id)
   const decided = { approvalId: approval.id, userId }
-  if ((await decisionOf(ctx.db, decided)) === decision) return
+  if ((await readDecision(ctx.db, decided)) === decision) return
   requireOpen(approval)
   const { passkey, signCount, backedUp } = await verifyDecision(ctx, { caller, approval, own, decision, assertion })
   const { id } = approval
   await ctx.db.transaction(async (tx) => {
     const locked = await lockApproval(tx, { projectId, id })
     if (locked === null) throw notFound('approval')
-    if ((await decisionOf(tx, decided)) === decision) return
+    if ((await readDecision(tx, decided)) === decision) return
     requireOpen(locked)
-    if (!(await notePasskeyUse(tx, { id: passkey.id, signCount, backedUp }))) throw refuse('counter')
+    if (!(await recordPasskeyUse(tx, { id: passkey.id, signCount, backedUp }))) throw refuse('counter')
     const bytesOf = (name: 'clientDataJSON' | 'authenticatorData' | 'signature') =>
       new Uint8Array(Buffer.from(assertion.response[name], 'base64url'))
     await writeDecision(tx, {

@@ -2,7 +2,7 @@
 // The public keys become terms of the policy, so the vault can verify what they sign. A passkey that is added later
 // does not count.
 
-import { type ProjectPasskey, passkeysOf } from '../../../db/queries/passkeys.ts'
+import { listProjectPasskeys, type ProjectPasskey } from '../../../db/queries/passkeys.ts'
 import type { Reach } from '../../../db/queries/wallets.ts'
 import { spkiOf } from '../../identity/auth/cose-key.ts'
 import { isOurs, passkeyMac } from '../../identity/auth/row-macs.ts'
@@ -46,7 +46,7 @@ export const requiredApproval = async (
   if (from === null && ownedBy !== null) {
     throw invalidInput('Field "require_approval.from" is required: a user does not learn who else has a passkey.')
   }
-  const found = await passkeysOf(ctx.db, { projectId, userIds: from, limit: APPROVER_PASSKEYS_MAX + 1 })
+  const found = await listProjectPasskeys(ctx.db, { projectId, userIds: from, limit: APPROVER_PASSKEYS_MAX + 1 })
   if (found.length > APPROVER_PASSKEYS_MAX) {
     throw invalidInput(
       `Field "require_approval.from" must name users with at most ${APPROVER_PASSKEYS_MAX} passkeys together.`,

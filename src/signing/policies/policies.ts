@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { HasDb } from '../../../db/client.ts'
-import { isToCome } from '../../../db/queries/server.ts'
+import { isInFuture } from '../../../db/queries/server.ts'
 import type { Reach, WalletRow } from '../../../db/queries/wallets.ts'
 import type { Network } from '../../../db/words.ts'
 import type { Chain } from '../../chains/chain.ts'
@@ -23,7 +23,7 @@ import { asAsked, checkRules, compileRules } from './rules.ts'
 import type { ProposedPolicyBody } from './schema.ts'
 
 /** Parses the fields of a request. `checkProposed` and `compileRules` check the other fields. */
-export const proposedIn = (body: ProposedPolicyBody) => {
+export const parseProposal = (body: ProposedPolicyBody) => {
   const amount = (field: 'max_total_value' | 'max_total_fee') =>
     body[field] === undefined ? null : parseQuantity(body[field], field, UINT256_END)
   return {
@@ -44,7 +44,7 @@ export const proposedIn = (body: ProposedPolicyBody) => {
   }
 }
 
-export type ProposedPolicy = Readonly<ReturnType<typeof proposedIn>>
+export type ProposedPolicy = Readonly<ReturnType<typeof parseProposal>>
 
 export type Policy = PolicyRow & { readonly walletAddress: string; readonly walletType: WalletRow['type'] }
 
@@ -76,7 +76,7 @@ type CreatePolicyInput = Signatory &
   }
 
 export const requireFuture = async (ctx: HasDb, expiresAt: Date | null): Promise<void> => {
-  if (expiresAt === null || (await isToCome(ctx.db, expiresAt))) return
+  if (expiresAt === null || (await isInFuture(ctx.db, expiresAt))) return
   throw invalidInput('Field "expires_at" must be a time in the future.')
 }
 

@@ -9,7 +9,7 @@ import type { SigningCtx } from '../ctx.ts'
 import { approverIdsOf, shownPasskeys } from './approvers.ts'
 import { describedPolicies, describePolicy } from './describe.ts'
 import { shownLimits, writtenLimits } from './limits.ts'
-import { createPolicy, listPolicies, type Policy, proposedIn, revokePolicy } from './policies.ts'
+import { createPolicy, listPolicies, type Policy, parseProposal, revokePolicy } from './policies.ts'
 import * as schema from './schema.ts'
 
 const shownAt = (row: Policy, at: Date): schema.Policy => ({
@@ -69,7 +69,7 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
     .post(
       '',
       ({ body, caller, request, route }) =>
-        submit({ body, caller, request, route }, (by) => createPolicy(ctx, { ...by, ...proposedIn(body) })),
+        submit({ body, caller, request, route }, (by) => createPolicy(ctx, { ...by, ...parseProposal(body) })),
       {
         body: schema.CreatePolicyBody,
         response: { 200: schema.Policy },
@@ -103,7 +103,8 @@ export const policyRoutes = (ctx: SigningCtx, authentication: Authentication) =>
     )
     .post(
       '/describe',
-      async ({ body, caller }) => shownProposal(await describePolicy(ctx, { ...reachOf(caller), ...proposedIn(body) })),
+      async ({ body, caller }) =>
+        shownProposal(await describePolicy(ctx, { ...reachOf(caller), ...parseProposal(body) })),
       {
         body: schema.ProposedPolicyBody,
         response: { 200: schema.DescribedProposal },

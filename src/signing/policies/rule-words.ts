@@ -6,7 +6,7 @@ import { displayAmount } from '../../platform/amount.ts'
 import { unreachable } from '../../platform/errors.ts'
 import { DECODED } from '../../vault/language/call-rules.ts'
 import { integerIn } from '../../vault/language/rule-values.ts'
-import { messagePathOf, PRIMARY_TYPE, VERIFYING_CONTRACT } from '../../vault/language/typed-data-rules.ts'
+import { PRIMARY_TYPE, parseMessagePath, VERIFYING_CONTRACT } from '../../vault/language/typed-data-rules.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import {
   isAt,
@@ -133,7 +133,7 @@ const typedDataRuleWords = (proposal: Proposal, rule: ArgumentRule): Sentence =>
   const { argument, operator, value } = rule
   if (argument === PRIMARY_TYPE) return say`Only typed data of the type ${code(value)}.`
   if (argument === VERIFYING_CONTRACT) return say`Only for ${namedWords(proposal, value)}.`
-  const path = messagePathOf(rule)?.join('.') ?? argument
+  const path = parseMessagePath(rule)?.join('.') ?? argument
   return say`Only if ${place(path)} ${COMPARED[operator]} ${value === '' ? 'empty' : namedWords(proposal, value)}.`
 }
 

@@ -8,15 +8,15 @@ import { isOfKind, type RuleValue } from '../../vault/language/rule-values.ts'
 import {
   areOnTypedData,
   kindOfType,
-  messagePathOf,
   PRIMARY_TYPE,
+  parseMessagePath,
   VERIFYING_CONTRACT,
 } from '../../vault/language/typed-data-rules.ts'
 import {
   isMemberName,
   isTypeName,
+  readStructs,
   type Struct,
-  structsOf,
   type ValueType,
 } from '../../vault/language/typed-data-types.ts'
 import { invalidField, invalidInput } from '../schema.ts'
@@ -50,7 +50,7 @@ const parseTypes = (text: string): { readonly types: Types; readonly primary: st
 
 const readable = ({ types, primary }: { readonly types: Types; readonly primary: string }) => {
   try {
-    return structsOf(types, primary)
+    return readStructs(types, primary)
   } catch (error) {
     if (error instanceof AppError) return null
     throw error
@@ -89,7 +89,7 @@ const findKind = ({ structs, primary }: Declared, path: readonly string[]): Rule
 }
 
 const checkMember = (declared: Declared | null, rule: ArgumentRule, index: number): void => {
-  const path = messagePathOf(rule)
+  const path = parseMessagePath(rule)
   const { operator, value } = rule
   if (path === null || path.some((part) => !isMemberName(part) && !INDEX.test(part))) {
     throw refused(

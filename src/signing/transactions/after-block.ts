@@ -9,8 +9,8 @@ import {
   startClocks,
   waitingBelow,
 } from '../../../db/queries/clocks.ts'
-import { type BlockPoint, type Cursor, noteBaseFee } from '../../../db/queries/cursors.ts'
-import { noteAttemptError } from '../../../db/queries/transactions.ts'
+import { type BlockPoint, type Cursor, recordBaseFee } from '../../../db/queries/cursors.ts'
+import { recordAttemptError } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Round } from '../../blocks/follow.ts'
 import type { Chain, Head } from '../../chains/chain.ts'
@@ -37,7 +37,7 @@ export const runClocks = async (
 ): Promise<void> => {
   const { network } = chain
   const { baseFeePerGas } = head
-  if (baseFeePerGas !== cursor.baseFeePerGas) await noteBaseFee(ctx.db, { network, baseFeePerGas })
+  if (baseFeePerGas !== cursor.baseFeePerGas) await recordBaseFee(ctx.db, { network, baseFeePerGas })
   const askedPerGas = baseFeePerGas === null ? null : baseFeePerGas + baseFeePerGas / RISE_DIVISOR
   const clocks = await dueClocks(ctx.db, { network, ...chain.patience, askedPerGas })
   const starting = clocks.filter(({ due }) => due === 'start')
@@ -74,7 +74,7 @@ export const findUsedNonces = async (
     const count = await chain.transactionCountAt({ address, blockNumber: at.number })
     if (count === null || count <= nonce) return
     for (const row of await waitingBelow(ctx.db, { network, address, nonce: count })) {
-      await noteAttemptError(ctx.db, { network, hash: row.chosenHash, error: NONCE_USED })
+      await recordAttemptError(ctx.db, { network, hash: row.chosenHash, error: NONCE_USED })
       if (await isNonceUsedInFinalBlock(ctx, { chain, row })) await reconcileOne(ctx, { chain, row })
     }
   }

@@ -3,7 +3,7 @@ import { areDeploymentsOver } from '../../../db/queries/contract-wallets.ts'
 import { readCursor } from '../../../db/queries/cursors.ts'
 import {
   type AttemptRow,
-  noteAttemptError,
+  recordAttemptError,
   transactionWithAttempts,
   type WithAttempts,
 } from '../../../db/queries/transactions.ts'
@@ -70,7 +70,11 @@ const waitsForDeployment = async (ctx: TrackingCtx, { chain, found, attempt }: C
   const { id: transactionId, network, kind, contractWallet } = found.transaction
   if (contractWallet === null || kind === 'deployment' || attempt.kind === 'cancel') return false
   if (await chain.contractWallets?.isDeployed({ address: contractWallet })) return false
-  await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for its contract wallet to be deployed' })
+  await recordAttemptError(ctx.db, {
+    network,
+    hash: attempt.hash,
+    error: 'waits for its contract wallet to be deployed',
+  })
   if (await willNeverBeDeployed(ctx, { chain, contractWallet, nonce: found.transaction.nonce })) {
     await ctx.recordObservation({ transactionId, observation: { kind: 'wallet_not_deployed' } })
   }
@@ -106,14 +110,14 @@ const handleOutcome = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<Br
     case 'nonce_too_low':
       return handleUsedNonce(ctx, broadcast)
     case 'nonce_too_high':
-      await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for a lower nonce' })
+      await recordAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for a lower nonce' })
       return 'try_again'
     case 'underpriced':
     case 'insufficient_funds':
     case 'rejected':
     case 'unknown':
       ctx.log.warn({ network, transactionId, outcome: outcome.kind }, 'the node did not take a transaction')
-      await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: await describeError(broadcast, outcome) })
+      await recordAttemptError(ctx.db, { network, hash: attempt.hash, error: await describeError(broadcast, outcome) })
       // The clock raises only the fee of what a node has accepted.
       if (outcome.kind === 'underpriced') await record(ctx, broadcast, { kind: 'underpriced' })
       if (outcome.kind === 'insufficient_funds') await sendLowerRung(ctx, broadcast)
@@ -166,6 +170,6 @@ const handleUsedNonce = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<
     return 'done'
   }
   const { network } = found.transaction
-  await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: NONCE_USED })
+  await recordAttemptError(ctx.db, { network, hash: attempt.hash, error: NONCE_USED })
   return 'done'
 }

@@ -1,5 +1,5 @@
 import type { Tx } from '../../../db/client.ts'
-import { holdCursor, readCursor, seenHash } from '../../../db/queries/cursors.ts'
+import { holdCursor, readCursor, readSeenHash } from '../../../db/queries/cursors.ts'
 import {
   longQuiet,
   type QuietRow,
@@ -122,7 +122,7 @@ const trackerHasAnotherBlock = async (
   const tracker = { network, purpose: 'track' } as const
   const cursor = await holdCursor(tx, tracker)
   if (cursor === null || blockNumber > cursor.number) return false
-  const tracked = await seenHash(tx, tracker, blockNumber)
+  const tracked = await readSeenHash(tx, tracker, blockNumber)
   return tracked !== null && tracked !== blockHash
 }
 

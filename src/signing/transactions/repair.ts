@@ -3,8 +3,8 @@
 // final status.
 
 import type { HasDb, Tx } from '../../../db/client.ts'
-import { hashesOf } from '../../../db/queries/attempts.ts'
-import { type BlockPoint, oldestSeen } from '../../../db/queries/cursors.ts'
+import { readAttemptHashes } from '../../../db/queries/attempts.ts'
+import { type BlockPoint, readOldestSeenBlock } from '../../../db/queries/cursors.ts'
 import { countedTooFew, type FinalRow, finalFromTheTop, releaseLost, reopenMoved } from '../../../db/queries/mined.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
 import type { HasAudit } from '../../platform/audit/audit.ts'
@@ -35,7 +35,7 @@ export const recordFinalBlocksLost = async (
  */
 export const checkFinalBlocks = async (ctx: HasDb & HasLog, chain: Chain): Promise<void> => {
   const { network } = chain
-  const final = await oldestSeen(ctx.db, { network, purpose: 'track' })
+  const final = await readOldestSeenBlock(ctx.db, { network, purpose: 'track' })
   if (final === null) return
   try {
     const { latest } = await chain.head()
@@ -95,7 +95,7 @@ const findFate = async (
   ctx: Pick<RepairCtx, 'db'>,
   { chain, row }: { readonly chain: Chain; readonly row: FinalRow },
 ): Promise<Fate> => {
-  const hashes = await hashesOf(ctx.db, row.id)
+  const hashes = await readAttemptHashes(ctx.db, row.id)
   const statuses = await chain.statuses(hashes.map((hash) => ({ hash: hash as Hex, blockHash: null })))
   for (const [index, status] of statuses.entries()) {
     if (status.kind !== 'mined') continue

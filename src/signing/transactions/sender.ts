@@ -8,7 +8,7 @@ import type { Turn } from '../../platform/queue.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { projectWallet } from '../wallets/create.ts'
 import { getWallet } from '../wallets/get.ts'
-import { resolveSigner, signerAddressOf, walletOf } from '../wallets/signer.ts'
+import { findSignerWallet, resolveSigner, signerAddressOf } from '../wallets/signer.ts'
 import { recordedBefore } from './execution.ts'
 
 type SenderQuery = Signatory & {
@@ -21,7 +21,7 @@ export const resolveSender = async (ctx: SigningCtx, input: SenderQuery) => {
   const { projectId, ownedBy, actor, network, from } = input
   if (from !== undefined) {
     const signer = await resolveSigner(ctx, { ...input, address: from, field: 'from' })
-    return { chain: signer.chain, wallet: () => walletOf(ctx, { ...input, signer }) }
+    return { chain: signer.chain, wallet: () => findSignerWallet(ctx, { ...input, signer }) }
   }
   if (network === undefined) {
     throw new AppError('network_required', 'Field "network" is required unless "from" determines it.')

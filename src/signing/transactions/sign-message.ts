@@ -4,7 +4,13 @@ import { AppError, unreachable } from '../../platform/errors.ts'
 import { onlySignature } from '../../vault/contract/contract.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { invalidInput, NONCE_END, parseQuantity, UINT256_END } from '../schema.ts'
-import { readContractWallet, resolveKeySigner, resolveSigner, type SignerInput, walletOf } from '../wallets/signer.ts'
+import {
+  findSignerWallet,
+  readContractWallet,
+  resolveKeySigner,
+  resolveSigner,
+  type SignerInput,
+} from '../wallets/signer.ts'
 import { parseHex } from './intent.ts'
 import { nextNonceChooser } from './nonce.ts'
 
@@ -41,7 +47,7 @@ export const signAuthorization = async (ctx: SigningCtx, input: SignAuthorizatio
   const delegate = chain.parseAddress(authorization.contract_address, 'authorization.contract_address')
   const { nonce: text } = authorization
   const given = text === undefined ? null : Number(parseQuantity(text, 'authorization.nonce', NONCE_END))
-  const wallet = await walletOf(ctx, { ...input, signer })
+  const wallet = await findSignerWallet(ctx, { ...input, signer })
   if (wallet.type === 'contract') {
     throw invalidInput('Field "signer_wallet_address" must be a wallet of type "eoa": a contract has its own code.')
   }
@@ -82,7 +88,7 @@ export const signMessage = async (ctx: SigningCtx, input: SignMessageInput): Pro
   const signer = await resolveKeySigner(ctx, input)
   const { chain } = signer
   const message = parseMessage(input.message, messageType)
-  const row = await walletOf(ctx, { ...input, signer })
+  const row = await findSignerWallet(ctx, { ...input, signer })
   const contract = await readContractWallet(chain, row)
   const signable =
     contract === null

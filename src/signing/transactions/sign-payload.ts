@@ -6,7 +6,7 @@ import type { SigningCtx } from '../ctx.ts'
 import { withKeyFor } from '../policies/delegated.ts'
 import { denied } from '../policies/intent-bounds.ts'
 import { NONCE_END, parseQuantity, UINT256_END } from '../schema.ts'
-import { resolveSigner, type SignerInput, walletOf } from '../wallets/signer.ts'
+import { findSignerWallet, resolveSigner, type SignerInput } from '../wallets/signer.ts'
 import { parseHex } from './intent.ts'
 import type { SignerPayloadField } from './payload-schema.ts'
 import { unsignedByPolicy } from './sign.ts'
@@ -77,7 +77,7 @@ const feeByPolicy = async (ctx: SigningCtx, { payload, unsigned, madeBy, ...sign
 export const signPayload = async (ctx: SigningCtx, input: SignPayloadInput): Promise<Hex> => {
   const signer = await resolveSigner(ctx, input)
   const { chain, address: from } = signer
-  const wallet = await walletOf(ctx, { ...input, signer })
+  const wallet = await findSignerWallet(ctx, { ...input, signer })
   const payloads = provided(chain.signerPayloads, `Payloads of @polkadot/api are not for ${chain.network}.`)
   const payload = parsePayload(input.payload)
   const { unsigned, intent } = await payloads.read({ payload, from })

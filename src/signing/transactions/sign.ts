@@ -9,7 +9,13 @@ import type { SigningCtx } from '../ctx.ts'
 import { isDelegated, type Signing, withKeyFor } from '../policies/delegated.ts'
 import { type FieldOf, refuseExcess, refuseLaterNonce } from '../policies/intent-bounds.ts'
 import { invalidInput, UINT256_END } from '../schema.ts'
-import { readContractWallet, resolveSigner, type SignerInput, signerAddressOf, walletOf } from '../wallets/signer.ts'
+import {
+  findSignerWallet,
+  readContractWallet,
+  resolveSigner,
+  type SignerInput,
+  signerAddressOf,
+} from '../wallets/signer.ts'
 import { makeExecution, withInnerReason } from './execution.ts'
 import { parseIntent, refuseForm } from './intent.ts'
 import { nextNonce, nextNonceChooser } from './nonce.ts'
@@ -33,7 +39,7 @@ export const signTransaction = async (ctx: SigningCtx, input: SignInput): Promis
   const { chain } = signer
   const intent = parseIntent(chain, input.unsignedTransaction)
   const complete = chain.complete(intent)
-  const wallet = await walletOf(ctx, { ...input, signer })
+  const wallet = await findSignerWallet(ctx, { ...input, signer })
   if (wallet.type === 'contract') refuseForm(intent, { field: 'unsigned_transaction', why: OF_A_CONTRACT })
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
@@ -167,7 +173,7 @@ export const signAndSend = async (
   const { chain } = signer
   const intent = parseIntent(chain, input.unsignedTransaction)
   refuseForm(intent, { field: 'unsigned_transaction', why: SENT_AS })
-  const wallet = await walletOf(ctx, { ...input, signer })
+  const wallet = await findSignerWallet(ctx, { ...input, signer })
   return submitIntent(ctx, { ...input, chain, wallet, kind: 'send', intents: async () => [intent] })
 }
 
@@ -200,7 +206,7 @@ export const batchSignAndSend = async (ctx: SigningCtx, input: BatchInput): Prom
   if (sumOfValues(intents) >= UINT256_END) {
     throw invalidInput('The values of "unsigned_transactions" together must be below 2^256.')
   }
-  const wallet = await walletOf(ctx, { ...input, signer })
+  const wallet = await findSignerWallet(ctx, { ...input, signer })
   if (wallet.type !== 'contract') throw batchUnsupported()
   return submitIntent(ctx, { ...input, chain, wallet, kind: 'batch', intents: async () => intents })
 }

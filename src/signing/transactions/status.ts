@@ -1,5 +1,5 @@
 import { findMortalSignature, type MortalSignature } from '../../../db/queries/audit-rows.ts'
-import { type Waiting, waitsFor } from '../../../db/queries/clocks.ts'
+import { readWaits, type Waiting } from '../../../db/queries/clocks.ts'
 import { listTransactionsOf, type TransactionFilter } from '../../../db/queries/transaction-lists.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../../db/queries/transactions.ts'
 import type { Reach } from '../../../db/queries/wallets.ts'
@@ -30,7 +30,7 @@ export const statusById = async (ctx: SigningCtx, input: Reach & { readonly id: 
 
 const withWaiting = async (ctx: SigningCtx, rows: readonly TransactionRow[]): Promise<readonly Recorded[]> => {
   const mayWait = rows.filter((row) => row.settledAt === null && row.minedBlockHash === null)
-  const reasons = await waitsFor(
+  const reasons = await readWaits(
     ctx.db,
     mayWait.map(({ id }) => id),
   )

@@ -5,8 +5,8 @@
 import type { Tx } from '../../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../../db/queries/cursors.ts'
 import {
-  attemptsAmong,
-  lapsedBy,
+  findAttempts,
+  listLapsed,
   type MinedIn,
   minedAbove,
   minedBeside,
@@ -16,15 +16,15 @@ import {
   type Unfinished,
   type UnsettledRow,
 } from '../../../db/queries/mined.ts'
-import { hasUnfinished, longQuiet, noteAttemptError } from '../../../db/queries/transactions.ts'
+import { hasUnfinished, longQuiet, recordAttemptError } from '../../../db/queries/transactions.ts'
 import {
   advance,
   type Fork,
   finalNumberOf,
-  isNextGone,
+  isNextBlockPruned,
   isReorganised,
   move,
-  nextIsGone,
+  nextBlockPruned,
   rewind,
   type Step,
 } from '../../blocks/cursor.ts'
@@ -123,7 +123,7 @@ export const trackStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepRes
     // If the node has a head but not the next block, it is not certain that the cursor's block is still on the chain.
     if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
     await runClocks(ctx, { chain, head, cursor })
-    return (await isNextGone(chain, { cursor, head }))
+    return (await isNextBlockPruned(chain, { cursor, head }))
       ? skipBlocks(ctx, { chain, follower, cursor, head })
       : 'caught_up'
   }
@@ -170,7 +170,7 @@ const skipBlocks = async (ctx: TrackingCtx, { chain, follower, cursor, head }: S
   const unfinished = await readUnfinished(ctx.db, chain.network)
   const number = firstBirth(chain, { head, unfinished })
   const to = unfinished.immortal === 0 && number > cursor.number ? await chain.block(number) : null
-  if (to === null) throw nextIsGone(chain, cursor)
+  if (to === null) throw nextBlockPruned(chain, cursor)
   const finalNumber = finalNumberOf(chain, head)
   const moved = await move(ctx, {
     chain,
@@ -187,7 +187,7 @@ const skipBlocks = async (ctx: TrackingCtx, { chain, follower, cursor, head }: S
 const processBlocks = async (ctx: TrackingCtx, input: Step & { readonly blocks: readonly BlockWithHashes[] }) => {
   const { chain, blocks } = input
   const { network } = chain
-  const hits = await attemptsAmong(ctx.db, { network, hashes: blocks.flatMap((block) => block.transactionHashes) })
+  const hits = await findAttempts(ctx.db, { network, hashes: blocks.flatMap((block) => block.transactionHashes) })
   const hitBy = new Map(hits.map(({ hash, transactionId }) => [hash, transactionId]))
   return advance(ctx, {
     ...input,
@@ -249,7 +249,7 @@ const settleLapsed = async (
   ctx: TrackingCtx,
   { chain, blockNumber }: { readonly chain: Chain; readonly blockNumber: bigint },
 ): Promise<void> => {
-  const lapsed = await lapsedBy(ctx.db, { network: chain.network, blockNumber, limit: SETTLE_BATCH })
+  const lapsed = await listLapsed(ctx.db, { network: chain.network, blockNumber, limit: SETTLE_BATCH })
   if (lapsed.length === 0 || !(await isFinalForAll(ctx, chain, blockNumber))) return
   const observation = lapsed.map(({ transactionId }): Observed => ({ transactionId, observation: { kind: 'lapsed' } }))
   await ctx.db.transaction((tx) => recordObservations(ctx, tx, observation))
@@ -280,7 +280,7 @@ const settleRows = async (
       const { transactionId, blockHash } = row
       const unknown = statuses[index]
       if (unknown?.kind === 'unknown' && unknown.reason !== undefined) {
-        await noteAttemptError(ctx.db, { network, hash: row.hash, error: unknown.reason })
+        await recordAttemptError(ctx.db, { network, hash: row.hash, error: unknown.reason })
       }
       const status = results.get(row)
       if (status === undefined) return []

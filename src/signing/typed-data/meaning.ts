@@ -4,12 +4,12 @@ import type { NodelessChain } from '../../chains/chain.ts'
 import type { ContractOperation } from '../../chains/contract-wallets.ts'
 import {
   addressAt,
-  grantsOf,
   ITEM,
   integerAt,
   type KnownType,
-  knownTypeOf,
   ordersIn,
+  readGrants,
+  recognizeType,
   structsAt,
 } from '../../vault/language/known-typed-data.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
@@ -142,7 +142,7 @@ const tokenMoves = (
   const isTransfer = type === 'transfer_with_authorization' || type === 'receive_with_authorization'
   const to = isTransfer ? 'to' : KNOWN[type].spender
   const bits = type === 'permit2_single' || type === 'permit2_batch' ? UNLIMITED.uint160 : UNLIMITED.uint256
-  return grantsOf(type, typedData).map(({ token, amount }) => ({
+  return readGrants(type, typedData).map(({ token, amount }) => ({
     effect: isTransfer ? 'sends' : 'may_take',
     standard: 'token',
     contract: chain.parseShown(token, 'typed_data'),
@@ -177,7 +177,7 @@ export const readMeaning = (
   const shown = (text: string) => chain.parseShown(text, 'typed_data')
   const contract = domain.verifyingContract === undefined ? null : shown(domain.verifyingContract)
   // Without a contract nothing accepts it, whatever its types are.
-  const type = contract === null ? null : knownTypeOf(typedData)
+  const type = contract === null ? null : recognizeType(typedData)
   const nothing = { account: null, spender: null, moves: [], orders: [], endsAt: null, allowanceEndsAt: null }
   if (type === null) return { type, contract, ...nothing, kind: 'unknown', operation: null }
   const { kind, account: accountAt, spender } = KNOWN[type]

@@ -2,7 +2,7 @@ import type { NodelessChain } from '../../chains/chain.ts'
 import { provided } from '../../chains/provided.ts'
 import type { TypedData } from '../../vault/language/payload.ts'
 import { checkTypedData, requireChainId } from '../../vault/language/typed-data.ts'
-import { structsOf, type ValueType } from '../../vault/language/typed-data-types.ts'
+import { readStructs, type ValueType } from '../../vault/language/typed-data-types.ts'
 import type { TypedDataField } from './schema.ts'
 
 type Value = { readonly effect: 'states'; readonly path: string; readonly type: string; readonly value: string }
@@ -11,7 +11,7 @@ type Value = { readonly effect: 'states'; readonly path: string; readonly type: 
 export const listValues = ({ types, primaryType, message }: TypedData): readonly Value[] => {
   // The data can be a domain alone.
   if (!Object.hasOwn(types, primaryType)) return []
-  const structs = structsOf(types, primaryType)
+  const structs = readStructs(types, primaryType)
   const values: Value[] = []
   const add = (type: ValueType, text: string, value: unknown, path: string): void => {
     if (type.kind === 'list' && Array.isArray(value)) {

@@ -2,7 +2,7 @@ import type { Hex } from '../../chains/chain.ts'
 import { onlySignature } from '../../vault/contract/contract.ts'
 import type { SigningCtx } from '../ctx.ts'
 import { signWithPolicies } from '../policies/typed-data.ts'
-import { readContractWallet, resolveKeySigner, type SignerInput, walletOf } from '../wallets/signer.ts'
+import { findSignerWallet, readContractWallet, resolveKeySigner, type SignerInput } from '../wallets/signer.ts'
 import { parseTypedData } from './read.ts'
 import type { TypedDataField } from './schema.ts'
 
@@ -19,7 +19,7 @@ export const signTypedData = async (ctx: SigningCtx, input: SignTypedDataInput):
   const { chain } = signer
   const { keyTypedData } = parseTypedData(chain, input.typedData)
   const { typedData } = input
-  const wallet = await walletOf(ctx, { ...input, signer })
+  const wallet = await findSignerWallet(ctx, { ...input, signer })
   const contract = await readContractWallet(chain, wallet)
   const { payload, ...signable } =
     contract === null

@@ -33,7 +33,7 @@ const exists = (sentence: string): AppError => new AppError('wallet_exists', sen
 export type AboutWallet = Pick<WalletRow, 'name' | 'type'>
 
 /** Returns a function from a public key to the wallet's address. */
-export const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
+export const addressDeriver = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
   if (type === 'eoa') return chain.addressOf
   const { contractWallets } = chain
   if (contractWallets === null) {
@@ -46,7 +46,7 @@ export const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey
 export const createWallet = async (ctx: SigningCtx, input: CreateWalletInput): Promise<WalletRow> => {
   const { projectId, network, ownerId, name, controlMode, type, imported, credentials, actor } = input
   const chain = ctx.chains.get(network)
-  const addressOf = addressesOf(chain, type)
+  const addressOf = addressDeriver(chain, type)
   const id = input.newId ?? randomUUID()
   const known = await ctx.wallets.find({ projectId, ownedBy: null, network, by: { ownerId } })
   // The request is repeated: its answer was lost with the database, and the vault's journal brought the wallet back.

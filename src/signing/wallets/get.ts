@@ -46,7 +46,7 @@ const forged = ({ id: subject, projectId }: StoredWallet): SecurityEvent => ({
 })
 
 /** Reads wallets. A single forged row is the error `internal`; a list leaves it out. Both record a security event. */
-export const createOurWallets = (ctx: HasDb & HasIdentity & HasSecurityEvents) => {
+export const createWalletReader = (ctx: HasDb & HasIdentity & HasSecurityEvents) => {
   const { db } = ctx
   const mac = walletMac(ctx.identity)
   const lookUp = createLookUp(db)
@@ -75,7 +75,7 @@ export const createOurWallets = (ctx: HasDb & HasIdentity & HasSecurityEvents) =
   }
 }
 
-export type HasWallets = { readonly wallets: ReturnType<typeof createOurWallets> }
+export type HasWallets = { readonly wallets: ReturnType<typeof createWalletReader> }
 
 type Key = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 

@@ -78,7 +78,7 @@ export const resolveKeySigner = async (
   return { chain, address: chain.parseAddress(input.address, field) }
 }
 
-export const walletOf = async (
+export const findSignerWallet = async (
   ctx: HasWallets,
   input: Reach & { readonly signer: ResolvedSigner<NodelessChain> },
 ): Promise<WalletRow> => {

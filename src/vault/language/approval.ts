@@ -10,7 +10,7 @@ export const APPROVER_PASSKEYS_MAX = 100
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text, 'utf8').digest()
 
-export const requestHashOf = (request: string): Uint8Array => sha256(request)
+export const hashRequest = (request: string): Uint8Array => sha256(request)
 
 /** The challenge of the WebAuthn assertion: SHA-256 over the canonical JSON of all that is decided. Pure. */
 export const approvalChallenge = (approval: {

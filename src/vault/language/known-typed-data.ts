@@ -3,7 +3,7 @@
 
 import type { TypedData } from './payload.ts'
 import { bytesIn, integerIn } from './typed-data.ts'
-import { structsOf } from './typed-data-types.ts'
+import { readStructs } from './typed-data-types.ts'
 
 const PERMIT_DETAILS = 'PermitDetails(address token,uint160 amount,uint48 expiration,uint48 nonce)'
 const TOKEN_PERMISSIONS = 'TokenPermissions(address token,uint256 amount)'
@@ -57,10 +57,10 @@ const WITNESSES: ReadonlyMap<string, { readonly type: KnownType; readonly permit
 ])
 
 /** The type, or null for typed data of any other contract. Pure. @throws invalid_input for types that are not valid */
-export const knownTypeOf = ({ types, primaryType }: Pick<TypedData, 'types' | 'primaryType'>): KnownType | null => {
+export const recognizeType = ({ types, primaryType }: Pick<TypedData, 'types' | 'primaryType'>): KnownType | null => {
   // The data can be a domain alone.
   if (!Object.hasOwn(types, primaryType)) return null
-  const structs = structsOf(types, primaryType)
+  const structs = readStructs(types, primaryType)
   const encoded = structs.get(primaryType)?.encoded ?? ''
   const known = BY_TEXT.get(encoded)
   if (known !== undefined) return known
@@ -112,7 +112,7 @@ export const ordersIn = (type: KnownType, message: Values): readonly Values[] =>
 }
 
 /** The amounts of ERC-20 that somebody can take, in base units. @param typedData checked before, of this known type */
-export const grantsOf = (type: KnownType, { domain, message }: TypedData): readonly Grant[] => {
+export const readGrants = (type: KnownType, { domain, message }: TypedData): readonly Grant[] => {
   const contract = domain.verifyingContract?.toLowerCase() ?? ''
   switch (type) {
     case 'permit':

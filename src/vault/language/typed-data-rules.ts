@@ -5,12 +5,12 @@
 // typed data or on transactions.
 
 import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
-import { grantsOf, type KnownType, knownTypeOf } from './known-typed-data.ts'
+import { type KnownType, readGrants, recognizeType } from './known-typed-data.ts'
 import type { TypedData } from './payload.ts'
 import { type RuleValue, valueMatches } from './rule-values.ts'
 import type { Tokens } from './token-calls.ts'
 import { integerOf } from './typed-data.ts'
-import { type Struct, structsOf, type ValueType } from './typed-data-types.ts'
+import { readStructs, type Struct, type ValueType } from './typed-data-types.ts'
 
 type Rule = Pick<PolicyTerms['argumentRules'][number], 'argument' | 'operator' | 'value'>
 
@@ -25,7 +25,7 @@ const INDEX = /^(?:0|[1-9][0-9]{0,8})$/
 export const areOnTypedData = (rules: readonly Pick<Rule, 'argument'>[]): boolean =>
   rules.some(({ argument }) => argument.startsWith(PREFIX))
 
-export const messagePathOf = ({ argument }: Pick<Rule, 'argument'>): readonly string[] | null =>
+export const parseMessagePath = ({ argument }: Pick<Rule, 'argument'>): readonly string[] | null =>
   argument.startsWith(MESSAGE) ? argument.slice(MESSAGE.length).split('.') : null
 
 type Structs = ReadonlyMap<string, Struct>
@@ -75,7 +75,7 @@ const matches = (rule: Rule, { domain, primaryType, message }: TypedData, struct
     return value !== undefined && valueMatches(rule, { kind: 'address', value })
   }
   let found: Found | null = { type: { kind: 'struct', name: primaryType }, value: message }
-  for (const part of messagePathOf(rule) ?? []) found = found === null ? null : within(structs, found, part)
+  for (const part of parseMessagePath(rule) ?? []) found = found === null ? null : within(structs, found, part)
   const value = found === null ? null : ruleValueOf(found)
   return value !== null && valueMatches(rule, value)
 }
@@ -88,7 +88,7 @@ export const typedDataMismatch = (rules: readonly Rule[], typedData: TypedData):
   const { types, primaryType } = typedData
   const names = (wanted: string) => rules.some(({ argument, operator }) => argument === wanted && operator === 'eq')
   if (!names(PRIMARY_TYPE) || !names(VERIFYING_CONTRACT) || !Object.hasOwn(types, primaryType)) return 'type_not_named'
-  const structs = structsOf(types, primaryType)
+  const structs = readStructs(types, primaryType)
   const place = rules.findIndex((rule) => !matches(rule, typedData, structs))
   return place < 0 ? null : place
 }
@@ -118,10 +118,10 @@ const digitsOf = (address: string): string => address.slice(2).toLowerCase()
 export const tokensGranted = (contracts: readonly string[], typedData: TypedData): Tokens | null => {
   const granted = new Map<string, bigint>()
   if (contracts.length === 0) return granted
-  const type = knownTypeOf(typedData)
+  const type = recognizeType(typedData)
   const isOfToken = contracts.includes(digitsOf(typedData.domain.verifyingContract ?? '0x'))
   if (isOfToken && (type === null || !OF_TOKENS.has(type))) return null
-  for (const { token, amount } of type === null ? [] : grantsOf(type, typedData)) {
+  for (const { token, amount } of type === null ? [] : readGrants(type, typedData)) {
     const contract = digitsOf(token)
     if (contracts.includes(contract)) granted.set(contract, (granted.get(contract) ?? 0n) + amount)
   }

@@ -118,7 +118,7 @@ const fieldsOf = (types: Types, name: string): Struct['fields'] => {
 type Found = { readonly fields: Struct['fields']; readonly below: ReadonlySet<string> }
 
 /** A struct and those below it. @throws invalid_input for types that do not exist, contain themselves, or are many. */
-export const structsOf = (types: Types, primary: string): ReadonlyMap<string, Struct> => {
+export const readStructs = (types: Types, primary: string): ReadonlyMap<string, Struct> => {
   const found = new Map<string, Found | 'open'>()
   const find = (name: string, depth: number): Found => {
     if (found.size >= STRUCTS_MAX || depth > DEPTH_MAX) {

@@ -5,7 +5,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { createBoundedMap } from '../../platform/bounded-map.ts'
 import type { TypedData } from './payload.ts'
-import { DOMAIN, domainStructOf, refused, type Struct, structsOf, type ValueType } from './typed-data-types.ts'
+import { DOMAIN, domainStructOf, readStructs, refused, type Struct, type ValueType } from './typed-data-types.ts'
 
 /** An address by EIP-55. Pure. @param digits 40 digits of lower-case hex. */
 export const withChecksum = (digits: string): string => {
@@ -187,7 +187,7 @@ const encode = ({ domain, types, primaryType, message }: TypedData, way: Way): U
     }),
   ]
   if (primaryType !== DOMAIN) {
-    const reading = readingOf(structsOf(types, primaryType), way)
+    const reading = readingOf(readStructs(types, primaryType), way)
     parts.push(hashStruct(reading, reading.structs.get(primaryType), message, 'message'))
   } else if (Object.keys(message).length > 0) {
     // The data is the domain alone.

@@ -12,7 +12,14 @@ import { isReferenceMissing } from '../../../db/trouble.ts'
 import { type SecurityEventKind, VAULT_EVENTS, type VaultEventKind } from '../../../db/words.ts'
 import { NotWritten } from '../../../db/written.ts'
 import type { Audit, AuditAct } from '../../platform/audit/audit.ts'
-import { actOf, type Counted, createCounts, groupOf, rowsOf, seenOf } from '../../platform/audit/counted-events.ts'
+import {
+  actOf,
+  type Counted,
+  createCounts,
+  describeEvent,
+  groupOf,
+  rowsOf,
+} from '../../platform/audit/counted-events.ts'
 import { AppError, type SecurityEvent } from '../../platform/errors.ts'
 
 const WINDOW_MS = 30_000
@@ -102,7 +109,7 @@ export const createRefusals = (parts: {
   }
 
   const record = async (event: VaultEvent): Promise<void> => {
-    const seen = seenOf({ event, from: '' })
+    const seen = describeEvent({ event, from: '' })
     const atMs = now().getTime()
     const once = { count: 1, sinceMs: atMs, untilMs: atMs }
     const [groups, group] = [groupsOf(seen.kind), groupOf(seen)]

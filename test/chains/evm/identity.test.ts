@@ -1,7 +1,7 @@
 // Only a node with the right chain id is used, and it is asked for the chain id again and again.
 
 import { afterEach, describe, expect, test } from 'bun:test'
-import { identityOf } from '../../../src/chains/evm/chain.ts'
+import { identifyChain } from '../../../src/chains/evm/chain.ts'
 import { identified } from '../../../src/chains/node/identity.ts'
 import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT } from '../../../src/chains/node/rpc.ts'
 import { quantity } from '../../../src/chains/node/wire.ts'
@@ -27,7 +27,7 @@ const start = (...chainIds: readonly number[]) => {
   })
   open.push(node)
   const plain = createRpc({ rpcUrl: node.rpcUrl, network: 'Ethereum', timeoutMs: 1_000 })
-  const identity = identified({ plain, network: 'Ethereum', identity: identityOf(RIGHT), nowMs: () => state.now })
+  const identity = identified({ plain, network: 'Ethereum', identity: identifyChain(RIGHT), nowMs: () => state.now })
   /** The calls since the last time. */
   const calls = () => node.calls.splice(0).map((methods) => methods.join(' '))
   return { state, node, calls, ...identity }

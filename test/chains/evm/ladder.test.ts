@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { EvmUnsigned } from '../../../src/chains/chain.ts'
-import { ladderOf } from '../../../src/chains/evm/ladder.ts'
+import { buildLadder } from '../../../src/chains/evm/ladder.ts'
 
 const GWEI = 1_000_000_000n
 const FROM = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -21,12 +21,12 @@ const unsigned: EvmUnsigned = {
 const CEILING = 2_000n * GWEI
 const RICH = 10n ** 30n
 
-type Asked = Partial<Omit<Parameters<typeof ladderOf>[0], 'worstCost'>>
+type Asked = Partial<Omit<Parameters<typeof buildLadder>[0], 'worstCost'>>
 
 const costOf = ({ value, gasLimit, maxFeePerGas }: EvmUnsigned): bigint => value + gasLimit * maxFeePerGas
 
 const ladder = ({ unsigned: first = unsigned, ...asked }: Asked = {}) =>
-  ladderOf({
+  buildLadder({
     unsigned: first,
     atMarket: first,
     intent: { to: first.to, value: first.value, input: first.input },

@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { encodeAbiParameters, type Hex, keccak256, stringToHex } from 'viem'
 import { asStandard } from '../../../src/chains/chain.ts'
 import {
-  movementOf,
+  checksumMovement,
+  parseTransfers,
   TRANSFER_BATCH_TOPIC,
   TRANSFER_SINGLE_TOPIC,
   TRANSFER_TOPIC,
-  transfersOf,
 } from '../../../src/chains/evm/logs.ts'
 import { roundsOf } from '../../support/long.ts'
 
@@ -18,7 +18,7 @@ const bob = word(0xb0bn)
 const from = `0x${alice.slice(26)}`
 const to = `0x${bob.slice(26)}`
 const join = (...words: readonly Hex[]): Hex => `0x${words.map((each) => each.slice(2)).join('')}`
-const read = (topics: readonly Hex[], data: Hex, address: Hex = contract) => transfersOf({ address, topics, data })
+const read = (topics: readonly Hex[], data: Hex, address: Hex = contract) => parseTransfers({ address, topics, data })
 
 test('the topics are the hashes of the events’ signatures', () => {
   const digest = (signature: string): Hex => keccak256(stringToHex(signature))
@@ -40,8 +40,8 @@ test('the number of topics distinguishes ERC-20 from ERC-721', () => {
 })
 
 test('an event with unusual indexing is read by the contract’s standard', () => {
-  const [unindexed] = read([TRANSFER_TOPIC, alice, bob], word(5n)).map(movementOf)
-  const [indexed] = read([TRANSFER_TOPIC, alice, bob, word(5n)], '0x').map(movementOf)
+  const [unindexed] = read([TRANSFER_TOPIC, alice, bob], word(5n)).map(checksumMovement)
+  const [indexed] = read([TRANSFER_TOPIC, alice, bob, word(5n)], '0x').map(checksumMovement)
   if (unindexed === undefined || indexed === undefined) throw new Error('expected movements')
   expect(asStandard(unindexed, 'erc721')).toMatchObject({ standard: 'erc721', tokenId: 5n, amount: 1n })
   expect(asStandard(indexed, 'erc20')).toMatchObject({ standard: 'erc20', tokenId: null, amount: 5n })
@@ -116,7 +116,7 @@ test('never throws, whatever a contract emits', () => {
         words.map((each) => join(...each)),
       ),
       (topics, bytes) => {
-        read(topics, bytes).map(movementOf)
+        read(topics, bytes).map(checksumMovement)
       },
     ),
     { numRuns: roundsOf(5_000), seed: 11 },

@@ -14,7 +14,7 @@ import {
   isRevert,
   isStateMissing,
 } from '../../../src/chains/evm/node-errors.ts'
-import { failureOf, informativeness, REASON_LIMIT, revertReason } from '../../../src/chains/evm/reverts.ts'
+import { describeFailure, informativeness, REASON_LIMIT, revertReason } from '../../../src/chains/evm/reverts.ts'
 import { RpcError } from '../../../src/chains/node/rpc.ts'
 import { cleanText } from '../../../src/chains/text.ts'
 
@@ -101,7 +101,7 @@ test('reads a failure from every place where nodes put it', () => {
     [error('err: insufficient funds for transfer (supplied gas 1)', -38014), 'insufficient funds for transfer'],
   ]
   for (const [from, failure] of cases) {
-    expect(failureOf(from)).toBe(failure)
+    expect(describeFailure(from)).toBe(failure)
     expect(isExecutionFailure(from)).toBe(true)
   }
 })
@@ -233,8 +233,8 @@ test.each(tellings)('the words of a contract are not taken for those of the node
     const told = tell(words)
     const taken = Object.entries(ofNode).flatMap(([name, is]) => (is(told) ? [name] : []))
     expect([words, isRevert(told), isExecutionFailure(told), taken]).toEqual([words, true, true, []])
-    expect(failureOf(told)).toStartWith('execution reverted: ')
-    expect(failureOf(told)).toContain(words)
+    expect(describeFailure(told)).toStartWith('execution reverted: ')
+    expect(describeFailure(told)).toContain(words)
   }
 })
 

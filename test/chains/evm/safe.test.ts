@@ -39,7 +39,7 @@ import { deployAndExecute } from '../../../src/chains/evm/safe/deploy-and-execut
 import { callsOf, executed, execution, executionData, multiSendData } from '../../../src/chains/evm/safe/execution.ts'
 import { contractMessage } from '../../../src/chains/evm/safe/safe.ts'
 import {
-  contractWalletOf,
+  deriveContractWallet,
   PROXY_CODE,
   PROXY_INIT_CODE_HASH,
   SAFE_ADDRESSES,
@@ -50,7 +50,7 @@ import { roundsOf } from '../../support/long.ts'
 import { signedBy } from './signing.ts'
 
 const account = privateKeyToAccount(keccak256(stringToHex('owner of a Safe')))
-const wallet = contractWalletOf(account.address)
+const wallet = deriveContractWallet(account.address)
 const other = getAddress(`0x${'ab'.repeat(20)}`)
 const CHAIN_IDS = EVM_NETWORKS.flatMap((network) =>
   (['testnet', 'mainnet'] as const).map(
@@ -125,8 +125,8 @@ describe('the call data of an execution', () => {
   test('can be decoded again, for any intents', () => {
     fc.assert(
       fc.property(intentsArbitrary, addressArbitrary, (intents, owner) => {
-        const { to, value, input } = execution(contractWalletOf(owner), intents)
-        expect([to, value]).toEqual([contractWalletOf(owner).address, 0n])
+        const { to, value, input } = execution(deriveContractWallet(owner), intents)
+        expect([to, value]).toEqual([deriveContractWallet(owner).address, 0n])
         expect(executed(input)).toEqual(intents)
       }),
       { seed: 7, numRuns: 100 },
@@ -147,7 +147,7 @@ describe('the call data of an execution', () => {
         const read = executed(changed)
         if (read === null) return
         const owner = getAddress(`0x${signatureIn(changed).slice(26, 66)}`)
-        expect(execution(contractWalletOf(owner), read).input).toBe(changed)
+        expect(execution(deriveContractWallet(owner), read).input).toBe(changed)
       }),
       { seed: 7, numRuns: roundsOf(300) },
     )

@@ -9,7 +9,7 @@ import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { blake2Hash, compact, toHex } from '../../../src/chains/substrate/scale.ts'
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
-import { traceOf } from '../../../src/vault/rooms/keys/facts.ts'
+import { traceSignature } from '../../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { roundsOf } from '../../support/long.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
@@ -123,7 +123,7 @@ test('the hash that custody computes is that of the signed extrinsic, whatever i
     const payload = payloadOf(unsigned)
     const { hash } = runtime.registry.createType('Extrinsic', assemble(unsigned, signature).raw)
     const of = { payload, bytes: bytesToSign('substrate', payload), signature, publicKey: ALICE_KEY }
-    expect(traceOf(of).hash).toBe(hash.toHex())
+    expect(traceSignature(of).hash).toBe(hash.toHex())
   }
 })
 

@@ -10,7 +10,7 @@ import { signable } from '../messages.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
 import { callsOf, executed, execution } from './execution.ts'
 import { findFailingCall } from './failing-call.ts'
-import { contractWalletOf, deployment, deploymentData, SAFE_ADDRESSES } from './settings.ts'
+import { deployment, deploymentData, deriveContractWallet, SAFE_ADDRESSES } from './settings.ts'
 import { isDeployed, readState, type SafesFound } from './state.ts'
 
 // Messages and typed data signed for a Safe (ERC-1271). The Safe's fallback handler accepts an EIP-712 signature of a
@@ -46,7 +46,7 @@ export const createContractWallets = (context: NodeContext & { readonly chainId:
   const { rpc, network, chainId } = context
   const seen: SafesFound = { contracts: false }
   // A wallet's address takes four hashes, and each judged call asks for its signer's.
-  const memo = new LRUCache<string, ContractWallet>({ max: KEPT_MAX, memoMethod: contractWalletOf })
+  const memo = new LRUCache<string, ContractWallet>({ max: KEPT_MAX, memoMethod: deriveContractWallet })
   return {
     of: (owner) => memo.memo(owner),
     state: (wallet) => readState({ rpc, network, seen }, wallet),

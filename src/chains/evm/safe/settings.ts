@@ -62,7 +62,7 @@ const encodeInitializer = (owner: string): Hex => {
 }
 
 /** The Safe of an owner, deployed or not; checksummed. Pure. */
-export const contractWalletOf = (owner: string): ContractWallet => {
+export const deriveContractWallet = (owner: string): ContractWallet => {
   const address = getContractAddress({
     opcode: 'CREATE2',
     from: SAFE_ADDRESSES.proxyFactory,

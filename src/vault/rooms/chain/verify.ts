@@ -22,7 +22,7 @@ import {
   readLinks,
 } from '../../../../db/queries/custody/audit-chain.ts'
 import { ARCHIVED_ACTIONS } from '../../../../db/words.ts'
-import { auditVerifier, contentOf, isCustodys } from '../../../platform/audit/audit.ts'
+import { auditVerifier, contentOf, isCustodyAction } from '../../../platform/audit/audit.ts'
 import { encodeFields } from '../../../platform/sealing/bytes.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import type { DeploymentKey } from '../root/root-key.ts'
@@ -257,7 +257,7 @@ export const chainCheck = (
 ) => {
   const { heads, onProgress = () => {} } = input
   const isAsVaultWrote = auditVerifier(deploymentKey)
-  const isAsWritten = (row: AuditRecord) => !isCustodys(row.action) || isAsVaultWrote(row)
+  const isAsWritten = (row: AuditRecord) => !isCustodyAction(row.action) || isAsVaultWrote(row)
   const { isSigned } = createCheckpointSigner(deploymentKey)
   return { makeLink: createLinkMaker(deploymentKey), isAsWritten, isSigned, heads, onProgress }
 }

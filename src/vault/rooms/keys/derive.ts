@@ -15,7 +15,7 @@ import { copyOf, HeldKeys, moved, zeros } from '../../../platform/sealing/bytes.
 import { hmacSha512, KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { KEY_TYPES } from './key-types.ts'
-import { phraseOf } from './phrase.ts'
+import { encodePhrase } from './phrase.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 
 /** A new seed has 12 words. secp256k1 itself has 128 bits of security, so 24 words would protect a key no better. */
@@ -34,9 +34,9 @@ const stretch = async ({ argon2 }: StretchCtx, secret: Uint8Array): Promise<Uint
 }
 
 /** BIP-39's seed: 64 bytes, from the phrase without a passphrase. */
-export const seedOf = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
+export const deriveSeed = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  return await stretch(ctx, keys.hold(phraseOf(entropy)))
+  return await stretch(ctx, keys.hold(encodePhrase(entropy)))
 }
 
 /** Indices from here on are hardened (BIP-32). */
@@ -82,7 +82,7 @@ const privateKeyOf = async (ctx: StretchCtx, { family, kind, secret }: FromSecre
   if (kind === 'key') return copyOf(secret)
   switch (family) {
     case 'evm':
-      return privateKeyAt({ seed: keys.hold(await seedOf(ctx, secret)), path: EVM_PATH })
+      return privateKeyAt({ seed: keys.hold(await deriveSeed(ctx, secret)), path: EVM_PATH })
     case 'substrate':
       // From the entropy itself instead of the words (substrate-bip39).
       return copyOf(keys.hold(await stretch(ctx, secret)).subarray(0, KEY_BYTES))
@@ -98,11 +98,11 @@ const pairOf = (family: ChainFamily, privateKey: Uint8Array): KeyPair => ({
 })
 
 /** @param from.secret the entropy of a phrase, or an imported key; zeroed by the caller. */
-export const keyPairOf = async (ctx: StretchCtx, from: FromSecret): Promise<KeyPair> =>
+export const deriveKeyPair = async (ctx: StretchCtx, from: FromSecret): Promise<KeyPair> =>
   pairOf(from.family, await privateKeyOf(ctx, from))
 
 /** A phrase's private keys: 32 bytes each, in the order of `CHAIN_FAMILIES`. Zeroed by the caller. */
-export const familyKeysOf = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
+export const deriveFamilyKeys = async (ctx: StretchCtx, entropy: Uint8Array): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const familyKeys = zeros(CHAIN_FAMILIES.length * KEY_BYTES)
   for (const [index, family] of CHAIN_FAMILIES.entries()) {
@@ -112,7 +112,7 @@ export const familyKeysOf = async (ctx: StretchCtx, entropy: Uint8Array): Promis
   return familyKeys
 }
 
-/** The key pair that `keyPairOf` gives for the phrase. */
+/** The key pair that `deriveKeyPair` gives for the phrase. */
 export const keyPairFrom = (input: { readonly family: ChainFamily; readonly familyKeys: Uint8Array }): KeyPair => {
   const offset = CHAIN_FAMILIES.indexOf(input.family) * KEY_BYTES
   return pairOf(input.family, copyOf(input.familyKeys.subarray(offset, offset + KEY_BYTES)))

@@ -53,7 +53,7 @@ const signedExtrinsic = (payload: ExtrinsicPayload, signature: Uint8Array, publi
 type Covered = { readonly payload: Payload; readonly bytes: Uint8Array }
 
 /** `raw`: what can be sent, or null. `hash`: by which a chain knows it, or a message's digest. */
-export const traceOf = (
+export const traceSignature = (
   input: Covered & { readonly signature: Uint8Array; readonly publicKey: Uint8Array },
 ): { readonly hash: string; readonly raw: string | null } => {
   const { payload, bytes, signature, publicKey } = input
@@ -69,7 +69,7 @@ export const traceOf = (
 }
 
 /** No signature covers how an extrinsic's bytes divide, so its hash alone could name one that nobody can send. Pure. */
-export const coveredOf = ({ payload, bytes }: Covered): string | null =>
+export const hashCoveredBytes = ({ payload, bytes }: Covered): string | null =>
   payload.kind === 'extrinsic' ? blake2b256(bytes) : null
 
 /** As many as a batch may have. They fit into an audit row. */
@@ -178,7 +178,7 @@ const isOfFirst = (one: TransactionFields | null, other: TransactionFields | nul
   (isCancel(other) || isSame(one, other, ['to', 'value', 'data']))
 
 /** `further`: of payloads that are neither the first with another fee nor its cancel. Pure. */
-export const factsOf = (
+export const readSigningFacts = (
   { chain, publicKey }: { readonly chain: WalletChain; readonly publicKey: Uint8Array },
   signables: readonly Signable[],
 ): Facts => {
@@ -204,7 +204,7 @@ const OWN: ReadonlySet<string> = new Set(
 const SAID = ['to', 'value', 'nonce'] as const
 
 /** The caller's words about a use, without the names that only custody may write. Pure. */
-export const saidOf = (signables: readonly Signable[], details: Facts): Facts => {
+export const selectCallerDetails = (signables: readonly Signable[], details: Facts): Facts => {
   const theirs = Object.fromEntries(Object.entries(details).filter(([name]) => !OWN.has(name)))
   if (!signables.some(({ payload }) => payload.kind === 'extrinsic')) return theirs
   const marked = SAID.flatMap((name) => (details[name] === undefined ? [] : [[`said_${name}`, details[name]] as const]))

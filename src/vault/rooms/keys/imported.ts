@@ -5,7 +5,7 @@ import { AppError } from '../../../platform/errors.ts'
 import { copyOf, HeldKeys, type SecretText, utf8Of, zeros } from '../../../platform/sealing/bytes.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
-import { entropyOf } from './phrase.ts'
+import { parsePhrase } from './phrase.ts'
 
 /** Exactly one of the two, as it came in a request's body. */
 export type ImportedText = { readonly privateKey: SecretText } | { readonly mnemonicPhrase: SecretText }
@@ -43,7 +43,7 @@ const keyIn = (text: SecretText): Uint8Array | null => {
 }
 
 /** A key as 0x and 64 hex digits in lower case. @returns bytes that the caller zeroes. */
-export const hexOfKey = (key: Uint8Array): Uint8Array => {
+export const encodeKeyAsHex = (key: Uint8Array): Uint8Array => {
   const text = zeros(2 + 2 * key.length)
   text.set([HEX_DIGITS.charCodeAt(0), 'x'.charCodeAt(0)])
   for (const [index, byte] of key.entries()) {
@@ -62,7 +62,7 @@ const SENTENCE = {
 export const readImported = (input: { readonly family: ChainFamily; readonly text: ImportedText }): Imported => {
   const { family, text } = input
   if ('mnemonicPhrase' in text) {
-    const secret = entropyOf(text.mnemonicPhrase)
+    const secret = parsePhrase(text.mnemonicPhrase)
     if (secret === null) throw new AppError('invalid_key', SENTENCE.phrase)
     return { kind: 'phrase', secret }
   }

@@ -38,7 +38,7 @@ const checksumOf = (entropy: Uint8Array): number => {
 }
 
 /** The phrase of 16, 20, 24, 28 or 32 bytes, in ASCII. @returns bytes that the caller zeroes. */
-export const phraseOf = (entropy: Uint8Array): Uint8Array => {
+export const encodePhrase = (entropy: Uint8Array): Uint8Array => {
   using keys = new HeldKeys()
   const bits = keys.hold(zeros(entropy.length + 1))
   bits.set(entropy)
@@ -129,7 +129,7 @@ const writeBits = (plain: Uint8Array, bits: Uint8Array): number | null => {
 }
 
 /** Ignores spacing and capitals (NFKD). @returns bytes that the caller zeroes; null if it is no valid phrase. */
-export const entropyOf = (phrase: SecretText): Uint8Array | null => {
+export const parsePhrase = (phrase: SecretText): Uint8Array | null => {
   using keys = new HeldKeys()
   if (phrase.length > PHRASE_BYTES_MAX) return null
   const bytes = utf8Of(phrase)

@@ -176,7 +176,7 @@ const merge = (one: Cost, other: Cost, by: (one: bigint, other: bigint) => bigin
 })
 
 /** `uses`: the transaction keys of those that do something. Pure. @throws Error if no policy allows one. */
-export const worstCostOf = (
+export const computeWorstCost = (
   signer: PolicySigner,
   payloads: readonly Payload[],
 ): Cost & Pick<Read, 'calls'> & { readonly uses: readonly string[] } => {

@@ -252,11 +252,11 @@ export const sealFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array
 export const openFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underControlKey(of), of.sealed)
 
-export const walletKeyOf = (of: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
+export const deriveWalletKey = (of: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
   deriveKey(of.controlKey, ['wallet', of.walletId])
 
 const underWallet = (of: WalletKey & { readonly controlKey: Uint8Array }): Under => ({
-  key: walletKeyOf(of),
+  key: deriveWalletKey(of),
   identity: identityOf.walletKey(of),
 })
 

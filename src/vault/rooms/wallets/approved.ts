@@ -8,7 +8,7 @@ import { insertUsedApproval, type PolicyTerms } from '../../../../db/queries/cus
 import { AppError, type SecurityEvent } from '../../../platform/errors.ts'
 import { CLOCKS_APART_MAX_MS } from '../../client/clocks.ts'
 import type { Approval } from '../../contract/vault.ts'
-import { approvalChallenge, requestHashOf } from '../../language/approval.ts'
+import { approvalChallenge, hashRequest } from '../../language/approval.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import { createApprovedReader } from './approved-request.ts'
 import type { ReadRequest } from './read-wallet.ts'
@@ -101,7 +101,7 @@ export const openApproval = (
     /** Marks the approval as used, in the transaction that charges the policy. The policy's row is locked already. */
     use: async (tx: Tx): Promise<void> => {
       const { id, expiresAt } = approval
-      const requestHash = requestHashOf(approval.request)
+      const requestHash = hashRequest(approval.request)
       const { expiresInSeconds } = requireApproval
       const row = { approvalId: id, projectId, policyId: terms.id, requestHash, expiresAt, expiresInSeconds }
       // By either clock: its end, and how long it lasts, for which the clocks may differ a little.

@@ -17,10 +17,10 @@ import { KeyRotated } from '../../contract/repeatable.ts'
 import { requireCredentials } from '../../contract/required-credentials.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { keyPairOf } from '../keys/derive.ts'
-import { hexOfKey } from '../keys/imported.ts'
+import { deriveKeyPair } from '../keys/derive.ts'
+import { encodeKeyAsHex } from '../keys/imported.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
-import { phraseOf } from '../keys/phrase.ts'
+import { encodePhrase } from '../keys/phrase.ts'
 import {
   type CredentialKeyOf,
   identityOf,
@@ -183,9 +183,9 @@ const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
   switch (kind) {
     case 'seed':
     case 'phrase':
-      return { mnemonicPhrase: phraseOf(seed), privateKey: null }
+      return { mnemonicPhrase: encodePhrase(seed), privateKey: null }
     case 'key':
-      return { mnemonicPhrase: null, privateKey: hexOfKey(seed) }
+      return { mnemonicPhrase: null, privateKey: encodeKeyAsHex(seed) }
     default:
       return unreachable(kind)
   }
@@ -203,7 +203,7 @@ export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promi
     keys.hold(openSeed({ projectId, keyringId, kind, controlModes, credentialKeyOf, sealed })),
   )
   const chain = ctx.chainOf(wallet.network)
-  const { privateKey, publicKey } = await keyPairOf(ctx, { family: chain.family, kind, secret: seed })
+  const { privateKey, publicKey } = await deriveKeyPair(ctx, { family: chain.family, kind, secret: seed })
   keys.hold(privateKey)
   if (Buffer.compare(publicKey, wallet.publicKey) !== 0 || !hasOwnAddress(wallet, chain)) throw walletForged(request)
   // Durable before the seed leaves: there is no export without its row.

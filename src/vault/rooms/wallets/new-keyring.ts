@@ -8,7 +8,7 @@ import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind } f
 import type { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { ENTROPY_BYTES, familyKeysOf, type KeyPair, keyPairFrom, keyPairOf } from '../keys/derive.ts'
+import { deriveFamilyKeys, deriveKeyPair, ENTROPY_BYTES, type KeyPair, keyPairFrom } from '../keys/derive.ts'
 import type { Imported } from '../keys/imported.ts'
 import { type CredentialKeyOf, openFamilyKeys } from '../sealing/hierarchy.ts'
 import { makeOwnerLock, makeSeedLock, openOwnerLock, openSeedLock, refuseKeyringUnderPolicies } from './keyring.ts'
@@ -89,9 +89,9 @@ type Seed = { readonly keyringId: string; readonly kind: KeyringKind; readonly s
 const makeControl = async (ctx: CustodyCtx, { keyringId, kind, seed, ...input }: Input & Seed) => {
   const { projectId, controlMode, family, owner, keys } = input
   const controlKey = keys.hold(randomBytes(KEY_BYTES))
-  const familyKeys = kind === 'seed' ? keys.hold(await familyKeysOf(ctx, seed)) : null
+  const familyKeys = kind === 'seed' ? keys.hold(await deriveFamilyKeys(ctx, seed)) : null
   const keyPair =
-    familyKeys === null ? await keyPairOf(ctx, { family, kind, secret: seed }) : keyPairFrom({ family, familyKeys })
+    familyKeys === null ? await deriveKeyPair(ctx, { family, kind, secret: seed }) : keyPairFrom({ family, familyKeys })
   keys.hold(keyPair.privateKey)
   const credentialKey = ownCredentialKey(input)
   const { projectKeyVersion } = owner

@@ -11,7 +11,7 @@ import { mayCall } from '../../language/call-rules.ts'
 import { contractOf } from '../../language/policy-limits.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
 import type { CustodyCtx } from '../ctx.ts'
-import { max, worstCostOf } from '../keys/worst-cost.ts'
+import { computeWorstCost, max } from '../keys/worst-cost.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
 import { openApproval } from './approved.ts'
 import { openSpending } from './policy-spending.ts'
@@ -109,7 +109,7 @@ const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey>
       ctx.refusals.recording(async () => {
         approved?.requireApproved(signed)
         return await key.sign(async (acts) => {
-          const cost = worstCostOf(
+          const cost = computeWorstCost(
             signer,
             signed.flatMap(({ payloads }) => payloads),
           )

@@ -22,11 +22,11 @@ import type { CustodyCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
 import {
+  deriveWalletKey,
   identityOf,
   policiesPublicKeyIn,
   requireCanonicalIds,
   sealPolicyLock,
-  walletKeyOf,
 } from '../sealing/hierarchy.ts'
 import { keepLocks, openOwnerLock, refuseUnderPolicies } from './keyring.ts'
 import { boundSpending, NOTHING_SPENT } from './policy-spending.ts'
@@ -72,7 +72,7 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   const developer = await openOuterOfSecret(ctx, { projectId, actor, from: proof.from, row: row.developerKey })
   const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
   const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
-  const walletKey = keys.hold(walletKeyOf({ ...of, controlKey }))
+  const walletKey = keys.hold(deriveWalletKey({ ...of, controlKey }))
   const inner = sealPolicyLock({ ...of, publicKey: policiesPublicKeyIn(developer), walletKey })
   const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
   const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })

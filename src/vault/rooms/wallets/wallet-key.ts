@@ -14,7 +14,7 @@ import { requireChainId } from '../../language/typed-data.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
 import type { CustodyCtx } from '../ctx.ts'
 import type { Note } from '../journal/records.ts'
-import { coveredOf, factsOf, saidOf, traceOf } from '../keys/facts.ts'
+import { hashCoveredBytes, readSigningFacts, selectCallerDetails, traceSignature } from '../keys/facts.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { toSign } from '../keys/payloads.ts'
 import { type CredentialKeyOf, openWalletKey } from '../sealing/hierarchy.ts'
@@ -129,8 +129,8 @@ const signerOf = (
         payload,
         fields,
         signature,
-        ...traceOf({ payload, bytes, signature, publicKey }),
-        covered: coveredOf({ payload, bytes }),
+        ...traceSignature({ payload, bytes, signature, publicKey }),
+        covered: hashCoveredBytes({ payload, bytes }),
       }
     })
     const [hash = '', ...further] = signed.map((each) => each.hash)
@@ -138,8 +138,8 @@ const signerOf = (
     const covered = signed.flatMap((each) => each.covered ?? [])
     const signedBytes = covered.length === 0 ? {} : { signed_bytes_hashes: covered.join(' ') }
     const policy = policyId === undefined ? {} : { policy: policyId }
-    const facts = { network, ...factsOf({ chain, publicKey }, signed), ...hashes, ...signedBytes, ...policy }
-    const act = { action, details: { ...saidOf(signed, said), ...facts }, projectId, actor, subject }
+    const facts = { network, ...readSigningFacts({ chain, publicKey }, signed), ...hashes, ...signedBytes, ...policy }
+    const act = { action, details: { ...selectCallerDetails(signed, said), ...facts }, projectId, actor, subject }
     const attempts = signed.flatMap(({ raw, hash: of }) => (raw === null ? [] : [{ raw, hash: of }]))
     const note = { kind: 'transaction', attempts, about: about ?? '', at: now().toISOString() } as const
     return { act, signatures: signed.map(({ signature }) => signature), notes: about === undefined ? [] : [note] }
