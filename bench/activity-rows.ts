@@ -1,13 +1,15 @@
-// A `movements` table as years of use leave it, made by PostgreSQL itself: blocks in their order, the wallets of all networks
-// mixed in them, one wallet with a tenth of all rows, some with a thousandth, most with few; of tokens likewise. What goes
-// with it: the wallets of a project, facts of all contracts, a token list, collections.
+// A `movements` table as years of use leave it, made by PostgreSQL itself: blocks in their order, the wallets of all
+// networks mixed in them, one wallet with a tenth of all rows, some with a thousandth, most with few; of tokens
+// likewise. What goes with it: the wallets of a project, facts of all contracts, a token list, collections.
 
 import postgres, { type Sql } from 'postgres'
 
 const LARGE_WALLET_SHARE = 0.1
 /** Rows of one collection whose tokens strangers got from the start, but for a page of them, far from each other. */
 const STRANGERS_SHARE = 0.02
-/** And those of one whose tokens all came to a wallet, which gave them to strangers, but for a page of them likewise. */
+/**
+ * And those of one whose tokens all came to a wallet, which gave them to strangers, but for a page of them likewise.
+ */
 const GIVEN_AWAY_SHARE = 0.02
 const KEPT_TOKENS = 20
 const ROWS_A_WALLET = 50

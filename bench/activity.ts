@@ -1,5 +1,5 @@
-// What lists of an address's history cost, over HTTP: in a table of some thousand movements, and in one of millions with
-// wallets of the same shapes. Requests go to the two in turn, one at a time.
+// What lists of an address's history cost, over HTTP: in a table of some thousand movements, and in one of millions
+// with wallets of the same shapes. Requests go to the two in turn, one at a time.
 
 import postgres from 'postgres'
 import { listedAddresses } from '../db/queries/listed-tokens.ts'

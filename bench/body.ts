@@ -1,5 +1,5 @@
-// What a megabyte of JSON from a stranger costs in CPU time: the check and parsing of its text beside JSON.parse alone, and
-// whole requests beside a bare server that parses each body by JSON.parse.
+// What a megabyte of JSON from a stranger costs in CPU time: the check and parsing of its text beside JSON.parse alone,
+// and whole requests beside a bare server that parses each body by JSON.parse.
 
 import { bodyLimitOf } from '../src/platform/http/body.ts'
 import { parseJsonText } from '../src/platform/http/json-text.ts'

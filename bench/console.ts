@@ -1,5 +1,5 @@
-// What each page of the console takes in a database as years of use leave it (size-rows.ts): over HTTP, at the top of a list and in
-// the middle of it. The CPU time of a page tells what it costs also while others use the machine.
+// What each page of the console takes in a database as years of use leave it (size-rows.ts): over HTTP, at the top of a
+// list and in the middle of it. The CPU time of a page tells what it costs also while others use the machine.
 
 import postgres, { type Sql } from 'postgres'
 import { inviteOperator } from '../src/operators/console/operators.ts'

@@ -1,5 +1,5 @@
-// A door to a node that counts what goes through: HTTP requests, the calls in them, bytes both ways, and the longest batch.
-// It can put the node far away.
+// A door to a node that counts what goes through: HTTP requests, the calls in them, bytes both ways, and the longest
+// batch. It can put the node far away.
 
 export type NodeCounts = {
   readonly requests: number

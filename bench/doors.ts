@@ -1,5 +1,5 @@
-// The same routes behind two doors, in one process: ours, and one that lets everybody in as the same caller. What they differ
-// by is what authentication costs.
+// The same routes behind two doors, in one process: ours, and one that lets everybody in as the same caller. What they
+// differ by is what authentication costs.
 
 import { Elysia } from 'elysia'
 import type { Caller } from '../src/identity/auth/caller.ts'

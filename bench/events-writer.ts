@@ -1,5 +1,6 @@
-// Writes causes of events, so many a second. A process of its own, so that it takes no time of those who measure. SIGUSR2 lets it
-// begin, and SIGUSR1 pause. Its arguments: what it writes, the database's URL, how many a second, the projects. It writes either
+// Writes causes of events, so many a second. A process of its own, so that it takes no time of those who measure.
+// SIGUSR2 lets it begin, and SIGUSR1 pause. Its arguments: what it writes, the database's URL, how many a second, the
+// projects. It writes either
 // - `users`: users of the projects in turns, each in a transaction of its own, or
 // - `transfers`: transfers to the projects' wallets as the indexer writes them, a block's in one transaction.
 

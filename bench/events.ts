@@ -1,6 +1,7 @@
-// What events cost. Intents with their own events and without; with them beside 1,000 other causes of events a second, with and without
-// the events of these, where the causes are transfers in blocks, or users one by one; and commits at 32 connections that each write an event, with and without the notification of those who wait.
-// All in turns, because the machine may have other work.
+// What events cost. Intents with their own events and without; with them beside 1,000 other causes of events a second,
+// with and without the events of these, where the causes are transfers in blocks, or users one by one; and commits at
+// 32 connections that each write an event, with and without the notification of those who wait. All in turns, because
+// the machine may have other work.
 
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
@@ -32,8 +33,8 @@ type Cause = keyof typeof CAUSES
 const KINDS = Object.keys(CAUSES) as Cause[]
 
 /**
- * `silent`: beside nothing, and without the triggers that write the events of transactions. `transfers` and `users`: beside these rows,
- * without the trigger that writes their events.
+ * `silent`: beside nothing, and without the triggers that write the events of transactions. `transfers` and `users`:
+ * beside these rows, without the trigger that writes their events.
  */
 const BESIDES = ['silent', 'nothing', 'transfers', 'transfersTold', 'users', 'usersTold'] as const
 type Beside = (typeof BESIDES)[number]

@@ -1,5 +1,5 @@
-// Intents a second where each answer of the node comes 100 ms late: of one signer, and of as many signers as there are requests
-// at once. The API runs in this process; nothing is sent.
+// Intents a second where each answer of the node comes 100 ms late: of one signer, and of as many signers as there are
+// requests at once. The API runs in this process; nothing is sent.
 
 import type { TestChain } from '../test/support/chains.ts'
 import type { Service } from '../test/support/service.ts'

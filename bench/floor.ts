@@ -1,5 +1,6 @@
 // The bare floor of signing over HTTP: the same framework, one row read, one AES-256-GCM, one native signature and one
-// committed insert that concurrent requests share, for the same request body. No authentication, no hierarchy of keys, no transaction encoding.
+// committed insert that concurrent requests share, for the same request body. No authentication, no hierarchy of keys,
+// no transaction encoding.
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { Elysia, t } from 'elysia'

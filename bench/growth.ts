@@ -1,5 +1,6 @@
-// What a transaction adds to each table and to a vault's journal: payments between wallets are sent until they are final, over the
-// API and by a worker, on a chain of their own. Bytes are of tables without free space, with their indexes and TOAST.
+// What a transaction adds to each table and to a vault's journal: payments between wallets are sent until they are
+// final, over the API and by a worker, on a chain of their own. Bytes are of tables without free space, with their
+// indexes and TOAST.
 
 import { stat } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'

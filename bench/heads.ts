@@ -1,6 +1,6 @@
-// How soon a new block shows in a transaction's status, with the settings that a network has in production: from the block that
-// confirms it being mined, until the API says `success`. Two services with a worker each follow one chain, one by HTTP and one
-// by WebSocket, and each has a transaction in the same block.
+// How soon a new block shows in a transaction's status, with the settings that a network has in production: from the
+// block that confirms it being mined, until the API says `success`. Two services with a worker each follow one chain,
+// one by HTTP and one by WebSocket, and each has a transaction in the same block.
 
 import postgres from 'postgres'
 import { evmNetworkRow } from '../src/platform/networks.ts'
@@ -72,7 +72,10 @@ const isTold = async ({ service }: Follower, id: string): Promise<boolean> => {
 const poolSize = async (chain: TestChain): Promise<number> =>
   Number(((await chain.rpc('txpool_status')) as { readonly pending: string }).pending)
 
-/** @param input.phase from 0 to 1: which part of the interval passes before the block, as no block comes when somebody looks. */
+/**
+ * @param input.phase from 0 to 1: which part of the interval passes before the block, as no block comes when somebody
+ * looks.
+ */
 const measureRound = async (
   chain: TestChain,
   input: { readonly followers: readonly Follower[]; readonly network: Network; readonly phase: number },

@@ -53,7 +53,8 @@ export const startTokenChain = async ({ blocks, perBlock }: Size): Promise<TestC
   const tell = await deployCrowd(chain)
   const gas = quantity(TELLING_GAS + TOLD_TRANSFER_GAS * perBlock)
   const transactions = numbers(blocks).map((block) => [{ ...tell(block * perBlock, perBlock), gas }])
-  // A second transaction finds no room; and as a block uses less than half of its gas, the base fee only falls (EIP-1559).
+  // A second transaction finds no room; and as a block uses less than half of its gas, the base fee only falls
+  // (EIP-1559).
   await fill(chain, { blockGasLimit: gas, transactions })
   return chain
 }

@@ -1,4 +1,5 @@
-// Ponder on the same chain and the same PostgreSQL. It is installed for the benchmark alone, into a folder that goes with it.
+// Ponder on the same chain and the same PostgreSQL. It is installed for the benchmark alone, into a folder that goes
+// with it.
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// What one more block costs with few and with many wallets: the same blocks of one chain, in a database of each size, in
-// turn.
+// What one more block costs with few and with many wallets: the same blocks of one chain, in a database of each size,
+// in turn.
 
 import { indexStep } from '../src/assets/activity/index-blocks.ts'
 import { fundedAccount, startChain, type TestChain } from '../test/support/chains.ts'

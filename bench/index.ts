@@ -1,6 +1,6 @@
-// Indexing a chain that is there already, from its first block to its last: with a transfer of a wallet in every event, and
-// with none; beside Ponder. Payments of the coin, beside a bare loop that only fetches the same blocks whole. And what one
-// more block costs with few and with many wallets.
+// Indexing a chain that is there already, from its first block to its last: with a transfer of a wallet in every event,
+// and with none; beside Ponder. Payments of the coin, beside a bare loop that only fetches the same blocks whole. And
+// what one more block costs with few and with many wallets.
 
 import type { TestChain } from '../test/support/chains.ts'
 import { lastFullBlock, ONE_SIDE_OF_EACH, PAYER, type Size, startCoinChain, startTokenChain } from './index-chain.ts'

@@ -1,4 +1,5 @@
-// What a journal costs: the same signatures by a vault's process without one, and by one that syncs each to a file, in turns.
+// What a journal costs: the same signatures by a vault's process without one, and by one that syncs each to a file, in
+// turns.
 
 import { dirname, join } from 'node:path'
 import { connectVault } from '../src/vault/client/remote-vault.ts'

@@ -1,5 +1,5 @@
-// Payments at a fixed rate, whatever becomes of them, or so many at once; as a process of its own: Bun sends as many requests at
-// once as it was started for, and its clock is nobody else's.
+// Payments at a fixed rate, whatever becomes of them, or so many at once; as a process of its own: Bun sends as many
+// requests at once as it was started for, and its clock is nobody else's.
 
 import { percentile } from './load.ts'
 

@@ -1,6 +1,6 @@
-// Ten times as many payments as the service can take. What it can is measured in the same run, before and after, by 64 clients that
-// wait for their answers. The ten times come whatever becomes of them. Load, API, vault, worker, PostgreSQL and node are
-// processes of their own on one machine, so the load takes a part of what it measures.
+// Ten times as many payments as the service can take. What it can is measured in the same run, before and after, by 64
+// clients that wait for their answers. The ten times come whatever becomes of them. Load, API, vault, worker,
+// PostgreSQL and node are processes of their own on one machine, so the load takes a part of what it measures.
 
 import type { TestChain } from '../test/support/chains.ts'
 import type { Service } from '../test/support/service.ts'

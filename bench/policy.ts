@@ -1,7 +1,7 @@
-// What policies cost: judging one call beside 1, 10 and 1,000 policies of its wallet, without vault and node; and a signature that
-// a policy allows beside one of a wallet under the developer's control, one at a time and in turns, over HTTP to an API with a vault
-// beside it: once as apps ask, with nonce and fees left to the service, and once with all fields given. By a policy a node is asked
-// then, too, for what the fields are compared with; without one nobody asks.
+// What policies cost: judging one call beside 1, 10 and 1,000 policies of its wallet, without vault and node; and a
+// signature that a policy allows beside one of a wallet under the developer's control, one at a time and in turns, over
+// HTTP to an API with a vault beside it: once as apps ask, with nonce and fees left to the service, and once with all
+// fields given. By a policy a node is asked then, too, for what the fields are compared with; without one nobody asks.
 
 import { dirname, join } from 'node:path'
 import { hexToBytes } from 'viem'

@@ -1,5 +1,5 @@
-// What a preview costs beside the node's own work: the time of each request over HTTP, less the time in which the node had a
-// question of it, measured at a door to the node in the same run.
+// What a preview costs beside the node's own work: the time of each request over HTTP, less the time in which the node
+// had a question of it, measured at a door to the node in the same run.
 
 import { encodeFunctionData } from 'viem'
 import { fundedAccount, type TestChain } from '../test/support/chains.ts'

@@ -1,6 +1,6 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size] [console] [index]
-// [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [webhooks] [overload] [dev]`: tables with the baseline of
-// the same run beside each figure.
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size]
+// [console] [index] [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [webhooks]
+// [overload] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'

@@ -1,5 +1,6 @@
-// `bun bench/seed.ts DATABASE_URL [--wallets N] [--movements N] [--attempts N] [--audit-rows N]`: fills an empty database of
-// a testnet. Without options: 1.1 million wallets, 5 million movements, 2.1 million attempts, 2 million audit rows, in minutes.
+// `bun bench/seed.ts DATABASE_URL [--wallets N] [--movements N] [--attempts N] [--audit-rows N]`: fills an empty
+// database of a testnet. Without options: 1.1 million wallets, 5 million movements, 2.1 million attempts, 2 million
+// audit rows, in minutes.
 
 import { parseArgs } from 'node:util'
 import { BIG, makeSizeRows } from './size-rows.ts'

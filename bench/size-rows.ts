@@ -1,6 +1,6 @@
-// A database as years of use leave it: wallets of one project with their sealed keys, movements (activity-rows.ts), transactions
-// with their signed attempts, audit rows. PostgreSQL makes the rows itself. What is sealed or authenticated is random bytes: no
-// key opens, and `audit verify` refuses the audit rows.
+// A database as years of use leave it: wallets of one project with their sealed keys, movements (activity-rows.ts),
+// transactions with their signed attempts, audit rows. PostgreSQL makes the rows itself. What is sealed or
+// authenticated is random bytes: no key opens, and `audit verify` refuses the audit rows.
 
 import postgres, { type Sql } from 'postgres'
 import { type ActivityRows, addressSql, makeActivityRows } from './activity-rows.ts'

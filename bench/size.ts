@@ -1,5 +1,5 @@
-// What questions cost in a database as years of use leave it (size-rows.ts), beside one of a hundredth of it: over HTTP, and for
-// operators by the views and queries of the command line.
+// What questions cost in a database as years of use leave it (size-rows.ts), beside one of a hundredth of it: over
+// HTTP, and for operators by the views and queries of the command line.
 
 import { holdingsOfAddress, listMovements } from '../db/queries/movements.ts'
 import { findTransactionOverview, listActs, listTransactions } from '../db/queries/overview.ts'

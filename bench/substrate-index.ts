@@ -1,5 +1,6 @@
 // Indexing a local Asset Hub from its first block to its last, with a transfer of a wallet in every event that moves
-// something; beside a bare loop that asks the node for the same things, all of them of every block, and reads none of them.
+// something; beside a bare loop that asks the node for the same things, all of them of every block, and reads none of
+// them.
 
 import postgres from 'postgres'
 import { indexStep } from '../src/assets/activity/index-blocks.ts'

@@ -1,5 +1,5 @@
-// The memory of the API process while it signs for both Substrate networks, by their real metadata, which is larger than that
-// of local chains. Nodes are small servers that tell a head and this metadata.
+// The memory of the API process while it signs for both Substrate networks, by their real metadata, which is larger
+// than that of local chains. Nodes are small servers that tell a head and this metadata.
 
 import { readFileSync } from 'node:fs'
 import type { Runtime } from '../src/chains/substrate/runtime.ts'

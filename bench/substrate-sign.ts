@@ -1,5 +1,5 @@
-// Extrinsics signed over HTTP, with the runtime's metadata in memory and the nonce given, beside the bare floor; the memory of
-// the API process with both networks live; and whether nodes that are away delay its start.
+// Extrinsics signed over HTTP, with the runtime's metadata in memory and the nonce given, beside the bare floor; the
+// memory of the API process with both networks live; and whether nodes that are away delay its start.
 
 import { startService } from '../test/support/service.ts'
 import { startSubstrateChain } from '../test/support/substrate.ts'

@@ -1,5 +1,5 @@
-// What following a chain costs while many transactions wait: the tracker's own steps, with the worker's rights, between two
-// blocks. All that waits is in the node's pool, and a block's gas limit says how many of it come into the block.
+// What following a chain costs while many transactions wait: the tracker's own steps, with the worker's rights, between
+// two blocks. All that waits is in the node's pool, and a block's gas limit says how many of it come into the block.
 
 import postgres from 'postgres'
 import { insertAttempts, insertTransaction, lockSigner } from '../db/queries/transactions.ts'

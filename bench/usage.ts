@@ -7,8 +7,8 @@ type Stat = { readonly parent: number; readonly ticks: number }
 
 const statOf = (pid: number): Stat | null => {
   try {
-    // proc(5): the name may hold blanks and parentheses, so the fields are counted behind its end; 4 is the parent, 14 to
-    // 17 are the times in user and kernel mode, of the process and of its children that were waited for.
+    // proc(5): the name may hold blanks and parentheses, so the fields are counted behind its end; 4 is the parent, 14
+    // to 17 are the times in user and kernel mode, of the process and of its children that were waited for.
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const field = (number: number) => Number(fields[number - 3])

@@ -1,5 +1,5 @@
-// Proving a login, 32 at once: everything before verify-login is done in advance. Beside it what cannot be left out: the
-// check of a signature of the same kind, alone, and a new user with a session without any proof.
+// Proving a login, 32 at once: everything before verify-login is done in advance. Beside it what cannot be left out:
+// the check of a signature of the same kind, alone, and a new user with a session without any proof.
 
 import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto'
 import { recoverMessageAddress } from 'viem'

@@ -13,7 +13,10 @@ const CONNECTIONS = 20
 export type RefreshBench = {
   readonly sessions: number
   readonly refreshes: Omit<RefreshRun, 'tokens'>
-  /** One committed insert of a session's size, and one committed update of its row: with as many connections as the API has. */
+  /**
+   * One committed insert of a session's size, and one committed update of its row: with as many connections as the API
+   * has.
+   */
   readonly bareInsertsPerSecond: number
   readonly bareUpdatesPerSecond: number
   /** Checking an access token's signature where it is seen first; afterwards it is known. */

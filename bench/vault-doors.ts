@@ -1,5 +1,5 @@
-// The same route at two doors, in one process: one that asks the vault at VAULT_SOCKET, and one with a vault of its own, as an
-// API had before custody was a process. What they differ by is what the process costs.
+// The same route at two doors, in one process: one that asks the vault at VAULT_SOCKET, and one with a vault of its
+// own, as an API had before the vault was a process. What they differ by is what the process costs.
 
 import { Elysia } from 'elysia'
 import type { ApiCtx } from '../src/api/ctx.ts'

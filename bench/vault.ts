@@ -1,9 +1,10 @@
-// What it costs that custody is a process of its own: the same signatures by a vault in this process, as it was before, and by
-// one over its socket, in turns. Each opens the wallet's key with the developer secret and signs one transaction, in one message.
-// Whole requests to /transactions/sign come beside them, with either vault behind the route (vault-doors.ts).
+// What it costs that the vault is a process of its own: the same signatures by a vault in this process, as it was
+// before, and by one over its socket, in turns. Each opens the wallet's key with the developer secret and signs one
+// transaction, in one message. Whole requests to /transactions/sign come beside them, with either vault behind the
+// route (vault-doors.ts).
 
 import { dirname, join } from 'node:path'
-import type { WalletRow } from '../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../db/queries/vault/keyrings.ts'
 import { findWalletById } from '../db/queries/wallets.ts'
 import { payloadOf } from '../src/chains/evm/encode.ts'
 import { openVault } from '../src/main/open-vault.ts'
@@ -35,7 +36,10 @@ const LOADS = ['single', 'many', 'requests'] as const
 type Load = (typeof LOADS)[number]
 
 type Cost = LoadResult & {
-  /** For one signature, without PostgreSQL and who sends requests: of this process or the API's, and the vault's, together. */
+  /**
+   * For one signature, without PostgreSQL and who sends requests: of this process or the API's, and the vault's,
+   * together.
+   */
   readonly cpuMs: number
   /** The vault's process alone. */
   readonly vaultCpuMs: number

@@ -1,7 +1,8 @@
-// From an event to its receiver, at a steady number of events a second: alone, and with a second webhook of the same project whose
-// receiver hangs, or where nobody listens. The kinds take turns, so that each is beside the other two on the same machine. And how fast
-// a receiver that comes back gets what it missed: of one wallet, where each event waits for the one before it, and of many. Then the
-// same of one wallet where each answer of the database comes late, which is where round trips count.
+// From an event to its receiver, at a steady number of events a second: alone, and with a second webhook of the same
+// project whose receiver hangs, or where nobody listens. The kinds take turns, so that each is beside the other two on
+// the same machine. And how fast a receiver that comes back gets what it missed: of one wallet, where each event waits
+// for the one before it, and of many. Then the same of one wallet where each answer of the database comes late, which
+// is where round trips count.
 
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -43,7 +44,10 @@ type Run = {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly ratio: number
-  /** Of one event, in the worker and in the database: says what it costs also on a machine that is busy with something else. */
+  /**
+   * Of one event, in the worker and in the database: says what it costs also on a machine that is busy with something
+   * else.
+   */
   readonly cpuMs: number
 }
 export type WebhooksBench = {

@@ -6,7 +6,7 @@ import * as schema from './schema.ts'
 import { TableAccess } from './tables.ts'
 
 export const API_ROLE = 'strongroom_api'
-/** Custody. Alone it reads and writes keys, locks and policies. */
+/** The vault. Alone it reads and writes keys, locks and policies. */
 export const VAULT_ROLE = 'strongroom_vault'
 export const WORKER_ROLE = 'strongroom_worker'
 /** The operators' console: reads much, and writes what an operator may change. */

@@ -184,7 +184,7 @@ export const CUSTODY_ACTIONS = [
   'vault_connection_refused',
   ...VAULT_EVENTS,
 ] as const
-export type CustodyAction = (typeof CUSTODY_ACTIONS)[number]
+export type VaultAction = (typeof CUSTODY_ACTIONS)[number]
 
 /** Actions that APIs and the command line write, under the identity key. */
 const API_ACTIONS = [

@@ -179,13 +179,13 @@ const startRunner = async (ctx: JobsCtx, couriers: Couriers): Promise<Started> =
     // A queue whose first look for jobs failed never finds one: graphile-worker 0.18.0 keeps that failure
     // (getTaskDetails).
     await Promise.race([firstLook.promise, ending, runner.promise])
-    const seen = await keepSeen(ctx, { id: await poolId, applicationName })
+    const process = await keepSeen(ctx, { id: await poolId, applicationName })
     return {
       runner,
       unanswered,
       ending,
       disconnect: () => {
-        seen.stop()
+        process.stop()
         disconnect()
       },
     }

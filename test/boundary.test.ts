@@ -1,5 +1,5 @@
-// Which folders each program loads. A room of the vault that another program loads would have its code beside whatever an attacker
-// makes that program do; a folder that is loaded without need costs its start and its memory.
+// Which folders each program loads. A room of the vault that another program loads would have its code beside whatever
+// an attacker makes that program do; a folder that is loaded without need costs its start and its memory.
 
 import { expect, test } from 'bun:test'
 import { loadedBy } from './support/imports.ts'

@@ -1,5 +1,6 @@
-// The image, built and run for real: a vault, an API, a worker and the console from it, with read-only root file systems and without
-// capabilities, sign for a new wallet, and end cleanly. Needs root and Podman. Without a registry the base image is made by debootstrap.
+// The image, built and run for real: a vault, an API, a worker and the console from it, with read-only root file
+// systems and without capabilities, sign for a new wallet, and end cleanly. Needs root and Podman. Without a registry
+// the base image is made by debootstrap.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'

@@ -1,7 +1,7 @@
-// The script behind `bun run test:cpu`: the CPU seconds of each test file with all processes that it starts, dearest first.
-// Each file runs by itself, on a PostgreSQL of its own, so the sum is more than a whole run takes: that one shares the server,
-// and loads its modules three times. Arguments choose files by a part of their path. It fails for a file over the budget: what
-// takes more goes to the long run (test/support/long.ts).
+// The script behind `bun run test:cpu`: the CPU seconds of each test file with all processes that it starts, dearest
+// first. Each file runs by itself, on a PostgreSQL of its own, so the sum is more than a whole run takes: that one
+// shares the server, and loads its modules three times. Arguments choose files by a part of their path. It fails for a
+// file over the budget: what takes more goes to the long run (test/support/long.ts).
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,10 @@ import { bundlePrograms } from './support/programs.ts'
 const RUN = fileURLToPath(new URL('run.ts', import.meta.url))
 const MICROSECONDS = 1_000_000
 
-/** What one file may take by itself. Some four seconds of it are its PostgreSQL and its modules, which a whole run shares. */
+/**
+ * What one file may take by itself. Some four seconds of it are its PostgreSQL and its modules, which a whole run
+ * shares.
+ */
 const BUDGET_SECONDS = 25
 
 type Cost = { readonly path: string; readonly seconds: number; readonly hasPassed: boolean }

@@ -120,7 +120,10 @@ if (isSkipped) console.log('nginx is not installed: its configuration is not tri
 /** Tests choose the address of a client. */
 const REAL_IP = 'set_real_ip_from 127.0.0.1; set_real_ip_from ::1; real_ip_header X-Real-IP;'
 
-/** Writes the configuration of an nginx on `port`, where a client may have two requests. @returns the command that starts it. */
+/**
+ * Writes the configuration of an nginx on `port`, where a client may have two requests. @returns the command that
+ * starts it.
+ */
 const configureNginx = async (
   folder: string,
   { port, api }: { readonly port: number; readonly api: string },

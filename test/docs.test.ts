@@ -1,5 +1,5 @@
-// Everything that the Markdown files name must exist: linked pages and headings, paths, functions, commands, error codes and
-// environment variables.
+// Everything that the Markdown files name must exist: linked pages and headings, paths, functions, commands, error
+// codes and environment variables.
 
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'

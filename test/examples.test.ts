@@ -1,5 +1,5 @@
-// Each example that the pages and the files for an installation show is read by the code that would read it. The examples are found
-// by their form: a new one that nothing reads, or that is refused, fails here.
+// Each example that the pages and the files for an installation show is read by the code that would read it. The
+// examples are found by their form: a new one that nothing reads, or that is refused, fails here.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
@@ -43,7 +43,8 @@ const NETWORKS_FILE = written('networks.json', networkFiles[0]?.code ?? '')
 const KEY_FILE = written('some.key', new Uint8Array(32).fill(7))
 const OTHER_KEY_FILE = written('another.key', new Uint8Array(32).fill(8))
 
-// A key service's library wants to know who asks, and where. Without credentials, Google's would look for a machine of Google's.
+// A key service's library wants to know who asks, and where. Without credentials, Google's would look for a machine of
+// Google's.
 const { privateKey } = generateKeyPairSync('rsa', {
   modulusLength: 2048,
   publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -189,7 +190,9 @@ describe('an example of a variable', () => {
     }
   })
 
-  /** What a meaning names beside values: other variables, protocols, endpoints, commands, and parts of a URL or a path. */
+  /**
+   * What a meaning names beside values: other variables, protocols, endpoints, commands, and parts of a URL or a path.
+   */
   const NO_VALUE =
     /^(?:[A-Z<][A-Z_<>…]+|wss?|https?|(?:GET )?\/[\w/]*|bun run .*|http:\/\/localhost:\*|ipfs:\/\/…|X-Forwarded-For|traceparent|parentbased_|service\.name|\.operator)$/
   const ofUrl = { DATABASE_URL: BESIDE.DATABASE_URL, MAIL_URL: 'smtp://host' }

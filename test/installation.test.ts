@@ -1,6 +1,6 @@
-// docs/deployment.md, pasted command by command on an empty Debian with systemd. In the end there are two vaults, two APIs and two
-// workers behind nginx with TLS; each is stopped and updated under load without a failed request, a backup is restored, and the vaults
-// move to another address with TLS.
+// docs/deployment.md, pasted command by command on an empty Debian with systemd. In the end there are two vaults, two
+// APIs and two workers behind nginx with TLS; each is stopped and updated under load without a failed request, a backup
+// is restored, and the vaults move to another address with TLS.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'

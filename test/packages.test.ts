@@ -1,5 +1,5 @@
-// Without its packages the service does not start, and Bun fetches none by itself: they would be neither locked nor checked. And
-// what a developer runs needs no Bun: npm gets it.
+// Without its packages the service does not start, and Bun fetches none by itself: they would be neither locked nor
+// checked. And what a developer runs needs no Bun: npm gets it.
 
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'

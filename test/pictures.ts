@@ -1,5 +1,6 @@
-// The README's pictures, docs/pictures: `bun test/pictures.ts` starts a local stack of its own, lets a project work there, and takes
-// the console's overview and the page on which a user consents to a policy. It needs Chromium, and three minutes.
+// The README's pictures, docs/pictures: `bun test/pictures.ts` starts a local stack of its own, lets a project work
+// there, and takes the console's overview and the page on which a user consents to a policy. It needs Chromium, and
+// three minutes.
 
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -94,7 +95,10 @@ const work = async (story: Story, dev: DevJson): Promise<void> => {
   for (const value of LATE) await pay(story, STALLED, { to, value })
 }
 
-/** Moves what has ended into the past, each with all its times, as if the project had worked for hours. What waits is not moved. */
+/**
+ * Moves what has ended into the past, each with all its times, as if the project had worked for hours. What waits is
+ * not moved.
+ */
 const spreadTimes = async ({ dev }: Stack): Promise<void> => {
   const sql = postgres(dev.database_url, { max: 1, onnotice: () => {} })
   try {

@@ -1,8 +1,8 @@
-// The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test` over test/,
-// then one closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
-// once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path. Files named
-// `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the long cases of what the last day's commits
-// touched run afterwards (test/touched.ts).
+// The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test`
+// over test/, then one closing line. Three files run at a time, as many wait for a chain or a process, each process
+// with its modules loaded once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in
+// their path. Files named `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the
+// long cases of what the last day's commits touched run afterwards (test/touched.ts).
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -31,8 +31,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 const TOUCHED = '--touched'
 /**
- * Minutes after the beginning of the run: when no further file with touched long cases begins, and when those that run are ended.
- * With what `.ci/run` does before, it takes less than 25 minutes.
+ * Minutes after the beginning of the run: when no further file with touched long cases begins, and when those that run
+ * are ended. With what `.ci/run` does before, it takes less than 25 minutes.
  */
 const TOUCHED_BEGIN_MINUTES = 16
 const TOUCHED_END_MINUTES = 20
@@ -41,15 +41,15 @@ const SOAK_SECONDS = '120'
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * How the engine of the test processes works; the processes that tests start have an environment of their own. Most code runs
- * a few times, so that the last compiler (FTL) takes longer than what it makes saves. Memory is collected when it has grown, not
- * each second.
+ * How the engine of the test processes works; the processes that tests start have an environment of their own. Most
+ * code runs a few times, so that the last compiler (FTL) takes longer than what it makes saves. Memory is collected
+ * when it has grown, not each second.
  */
 const ENGINE = { BUN_JSC_useFTLJIT: '0', BUN_GC_TIMER_DISABLE: '1' } as const
 
 /**
- * Reads the counts that `bun test` prints at its end. A bad exit without a failed test (a crash, or an error outside any
- * test) counts as one more failure. If the counts are missing, each test's own line is counted.
+ * Reads the counts that `bun test` prints at its end. A bad exit without a failed test (a crash, or an error outside
+ * any test) counts as one more failure. If the counts are missing, each test's own line is counted.
  */
 export const tally = (output: string, exitCode: number): Tally => {
   const text = stripVTControlCharacters(output)
@@ -81,8 +81,8 @@ export const LONGEST = [
 ]
 
 /**
- * What `bun test` reads as the durations of an earlier run: it begins with the longest files, so that at the end no core waits for
- * one of them. It takes an unknown file for the longest of all, so each is named.
+ * What `bun test` reads as the durations of an earlier run: it begins with the longest files, so that at the end no
+ * core waits for one of them. It takes an unknown file for the longest of all, so each is named.
  */
 export const timingsOf = (paths: readonly string[]): string => {
   const isLongest = (path: string) => LONGEST.some((begin) => path.startsWith(begin))
@@ -92,7 +92,8 @@ export const timingsOf = (paths: readonly string[]): string => {
 const ERROR_LINES_MAX = 40
 
 /**
- * What was printed before each failed test, its error among it: the whole output may be too long for those who read it later.
+ * What was printed before each failed test, its error among it: the whole output may be too long for those who read it
+ * later.
  * @returns one text for each failed test
  */
 export const failures = (output: string): readonly string[] => {

@@ -204,8 +204,8 @@ describe('who may import whom', () => {
   })
 
   test('only the vault queries its tables', () => {
-    const allowed = within('src/vault/', 'db/queries/custody/', 'src/platform/deployment.ts', 'src/platform/audit/')
-    expect(strays(within('db/queries/custody/'), allowed)).toEqual([])
+    const allowed = within('src/vault/', 'db/queries/vault/', 'src/platform/deployment.ts', 'src/platform/audit/')
+    expect(strays(within('db/queries/vault/'), allowed)).toEqual([])
   })
 
   test('routes call verbs', () => {
@@ -266,7 +266,7 @@ describe('a table that decides who may do something', () => {
     wallets: 'the vault has it before, and `audit verify` compares',
     webhookDeliveries: 'a receiver sees a gap',
   }
-  /** Tables of custody, and the deployment, which only its owner changes. */
+  /** Tables of the vault, and the deployment, which only its owner changes. */
   const ELSEWHERE = ['audit', 'deployment']
   /** Writes of other files, their number and why. */
   const ALLOWED: readonly (readonly [write: string, times: number, why: string])[] = [
@@ -356,7 +356,8 @@ describe('what no file may contain', () => {
     const some = names.join('|')
     const isElsewhere = (path: string) => !within('src/platform/networks/', 'devnet/')(path)
     const named = new RegExp(`(['"\`])(?:${some})\\1|^\\s*(?:${some}):`)
-    // In descriptions of the API too, except as a value in an example: they say "Substrate networks". "Base units" are no network.
+    // In descriptions of the API too, except as a value in an example: they say "Substrate networks". "Base units" are
+    // no network.
     const isOfApi = matching(/^src\/[a-z]+\/(?:[a-z-]+\/)?([a-z-]+-)?(schema|routes)\.ts$/)
     const example = `(?:network: |examples: \\[)'(?:${some})'|examples: \\[\\{ '?(?:${some})(?:#1')?:`
     const said = new RegExp(`^(?!.*(?:${example})).*\\b(?:${some})\\b(?! units)`)
@@ -454,7 +455,7 @@ describe('what no file may contain', () => {
           !within('src/api/login/client/', 'src/operators/console/client/', 'client/src/tab-storage.ts')(path),
       )
     expect(places.map(({ path }) => path).sort()).toEqual([
-      'db/queries/custody/proofs.ts',
+      'db/queries/vault/proofs.ts',
       'src/assets/activity/check-balances.ts',
       'src/assets/activity/read-range.ts',
       'src/chains/evm/address.ts',

@@ -34,14 +34,18 @@ export const longFiles = (): readonly string[] =>
       (path.endsWith('.long.test.ts') || LONG_CASES.test(readFileSync(join(ROOT, path), 'utf8'))),
   )
 
-/** The names of a file's folders, as `vault`, `rooms` and `wallets` of `src/vault/rooms/wallets/keyring.ts`; without `src` and `test` themselves. */
+/**
+ * The names of a file's folders, as `vault`, `rooms` and `wallets` of `src/vault/rooms/wallets/keyring.ts`; without
+ * `src` and `test` themselves.
+ */
 const foldersOf = (path: string): readonly string[] =>
   dirname(path)
     .split('/')
     .filter((name) => !['.', 'src', 'test'].includes(name))
 
 /**
- * The files of `long` that changed themselves, then those in a test folder with the name of a changed folder, most changes first.
+ * The files of `long` that changed themselves, then those in a test folder with the name of a changed folder, most
+ * changes first.
  * @param input.changed paths from the root of the repository
  */
 export const touchedBy = (input: {

@@ -5,8 +5,8 @@ import { sql } from 'drizzle-orm'
 import { check, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
 import { access, bytes, instant, now, oneOf } from '../tables.ts'
 import { APPROVAL_DECISIONS } from '../words.ts'
-import { walletId } from './custody.ts'
 import { projectId } from './projects.ts'
+import { walletId } from './vault.ts'
 
 /** A request that waits for approvers, or did. */
 export const approvals = pgTable(

@@ -17,9 +17,9 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access, hashes, instant, now, oneOf, uint256 } from '../tables.ts'
 import { ATTEMPT_KINDS, FAILURE_CODES, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
-import { walletId } from './custody.ts'
 import { networkName } from './networks.ts'
 import { projectId } from './projects.ts'
+import { walletId } from './vault.ts'
 
 /** Locking a signer's row serialises the choice of a nonce. It has no project: two projects may hold one key. */
 export const signers = pgTable(

@@ -28,7 +28,7 @@ import {
 import { projectId } from './projects.ts'
 
 /**
- * Users who are not told yet that what opens their wallets was changed. Custody commits the change in another
+ * Users who are not told yet that what opens their wallets was changed. The vault commits the change in another
  * transaction: a row that is left shows that an API died in between.
  */
 export const secretChanges = pgTable(
@@ -57,7 +57,9 @@ export const users = pgTable(
     projectId: projectId(),
     /** Proven, in lower case. */
     email: text('email'),
-    /** Proven; in the form of src/identity/users/wallet-login.ts: an address, or a contract's address with its chain. */
+    /**
+     * Proven; in the form of src/identity/users/wallet-login.ts: an address, or a contract's address with its chain.
+     */
     signInWallet: text('sign_in_wallet'),
     /** Whose token named the user: the claim `iss`. */
     issuer: text('issuer'),

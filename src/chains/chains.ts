@@ -60,8 +60,8 @@ export const createChains = async (input: {
   const oneOf =
     <One>(chains: ReadonlyMap<Network, One>) =>
     (network: Network): One => {
-      const lacks = served.has(network) ? 'has no node in' : 'is not served by'
-      return provided(chains.get(network), `${network} ${lacks} this deployment.`)
+      const problem = served.has(network) ? 'has no node in' : 'is not served by'
+      return provided(chains.get(network), `${network} ${problem} this deployment.`)
     }
   return {
     get: oneOf(served),

@@ -67,14 +67,14 @@ export const createSecurityEvents = <Kind extends SecurityEventKind>(ctx: {
 
   return {
     record: (occurrence) => {
-      const seen = describeEvent(occurrence)
+      const described = describeEvent(occurrence)
       const nowMs = ctx.now().getTime()
-      ctx.metrics.securityEvents.inc({ kind: seen.kind })
-      const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })
-      const before = lines.get(seen.kind) ?? 0
+      ctx.metrics.securityEvents.inc({ kind: described.kind })
+      const isFirst = counts.add(described, { count: 1, sinceMs: nowMs, untilMs: nowMs })
+      const before = lines.get(described.kind) ?? 0
       if (!isFirst || before >= LINES_OF_A_KIND_MAX) return
-      lines.set(seen.kind, before + 1)
-      ctx.log.warn({ securityEvent: seen }, 'security event')
+      lines.set(described.kind, before + 1)
+      ctx.log.warn({ securityEvent: described }, 'security event')
     },
     flush: () => {
       flushing = flushing.then(flush)

@@ -1,8 +1,9 @@
-// What the process with the root key opens at its start: src/main/vault.ts, and tests that have a vault in their own process.
+// What the process with the root key opens at its start: src/main/vault.ts, and tests that have a vault in their own
+// process.
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { ReadingCtx } from '../operators/ctx.ts'
-import { type Audit, createCustodyAudit } from '../platform/audit/audit.ts'
+import { type Audit, createVaultAudit } from '../platform/audit/audit.ts'
 import type { Process } from '../platform/config.ts'
 import { bindingsOf } from '../platform/deployment.ts'
 import type { OperatorVault } from '../vault/contract/vault.ts'
@@ -52,7 +53,7 @@ export const openVault = async (input: Opening): Promise<VaultCtx> => {
     if (row === undefined) throw new Error(`this vault does not know the network ${network}`)
     return row
   }
-  const ctx = { ...base, deploymentKey, audit: createCustodyAudit({ ...base, deploymentKey }) }
+  const ctx = { ...base, deploymentKey, audit: createVaultAudit({ ...base, deploymentKey }) }
   const paths = config.vaultJournals
   const key = deploymentKey.derive('journal')
   const journal = paths.length === 0 ? withoutJournal() : await openJournal({ ...ctx, paths, key, onLost })

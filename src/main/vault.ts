@@ -1,5 +1,5 @@
-// The vault process, the only one that has the root key: config → root key and database → socket; on SIGTERM: send clients to
-// other vaults → finish → end.
+// The vault process, the only one that has the root key: config → root key and database → socket; on SIGTERM: send
+// clients to other vaults → finish → end.
 
 import { countConnectionsMax } from '../../db/client.ts'
 import { readConfig } from '../platform/config.ts'

@@ -6,14 +6,14 @@
 // processes that do not know it. From then on the name stays with its chain.
 
 import type { Db } from '../../db/client.ts'
+import { readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
 import {
   bindApiKeys,
   type DeploymentRow,
   type NetworkBinding,
   readDeployment,
   readNetworks,
-} from '../../db/queries/custody/deployment.ts'
-import { readRetiredKeyIds } from '../../db/queries/retired-keys.ts'
+} from '../../db/queries/vault/deployment.ts'
 import type { Environment } from '../../db/words.ts'
 import type { Config } from './config.ts'
 import { NotReadyYet } from './errors.ts'

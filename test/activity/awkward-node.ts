@@ -7,9 +7,9 @@ type Answer = { readonly result?: unknown; readonly error?: { readonly code: num
 type Pruned = {
   readonly below: number
   /**
-   * `code`: go-ethereum, nethermind and besu (4444). `words`: erigon, of an unknown code. `null`: erigon 2, for blocks, and
-   * no events. `silent`: reth with pruned receipts, which has the blocks, and no events. `index`: erigon with blocks and
-   * receipts, which finds no events but those of a block.
+   * `code`: go-ethereum, nethermind and besu (4444). `words`: erigon, of an unknown code. `null`: erigon 2, for blocks,
+   * and no events. `silent`: reth with pruned receipts, which has the blocks, and no events. `index`: erigon with
+   * blocks and receipts, which finds no events but those of a block.
    */
   readonly as: 'code' | 'words' | 'null' | 'silent' | 'index'
 }

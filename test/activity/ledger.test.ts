@@ -1,9 +1,9 @@
-// Shows that GET /activity is right: after random moves of every kind, failures and reorganisations, each wallet's pages are
-// compared item by item with a list made from receipts and call traces, by a decoder that shares nothing with ours.
-// Another seed: STRONGROOM_SEED.
+// Shows that GET /activity is right: after random moves of every kind, failures and reorganisations, each wallet's
+// pages are compared item by item with a list made from receipts and call traces, by a decoder that shares nothing with
+// ours. Another seed: STRONGROOM_SEED.
 //
-// A local chain cannot show: withdrawals of the beacon chain and rewards (they move coins without a transaction and are not
-// listed), state syncs of Polygon, deposits of Base's bridge, and self-destructions before EIP-6780.
+// A local chain cannot show: withdrawals of the beacon chain and rewards (they move coins without a transaction and are
+// not listed), state syncs of Polygon, deposits of Base's bridge, and self-destructions before EIP-6780.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'

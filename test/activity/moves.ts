@@ -132,7 +132,9 @@ export const createMoves = async (chain: TestChain) => {
       const args = [people[3].address, somebody, BigInt(count)]
       await chain.receiptOf(await send({ ...call(people[3], oddNft, 'spam', args), gas: 5_000_000n }))
     },
-    /** Replaces the newest blocks by as many others, with only some of their transactions, in order but in other blocks. */
+    /**
+     * Replaces the newest blocks by as many others, with only some of their transactions, in order but in other blocks.
+     */
     remine: async ({ depth, keepEach }: { readonly depth: number; readonly keepEach: number }) => {
       const head = await chain.publicClient.getBlockNumber()
       const kept: Hex[] = []

@@ -1,6 +1,6 @@
 // What each wallet must see, computed from receipts and call traces. Decoder and tracer (debug_traceTransaction) share
-// nothing with ours, which uses trace_block. A node keeps no state of replaced blocks, so each transaction is traced right
-// after it is mined.
+// nothing with ours, which uses trace_block. A node keeps no state of replaced blocks, so each transaction is traced
+// right after it is mined.
 
 import {
   type Address,
@@ -32,8 +32,9 @@ type Call = {
 }
 
 /**
- * What the moves were made of, so that nothing is shown of nothing: payments that were undone, by failing, in transactions
- * that may have succeeded; kinds of payments; blocks of several transactions; transactions that were mined again elsewhere.
+ * What the moves were made of, so that nothing is shown of nothing: payments that were undone, by failing, in
+ * transactions that may have succeeded; kinds of payments; blocks of several transactions; transactions that were mined
+ * again elsewhere.
  */
 export type Seen = { undone: number; readonly types: Set<string>; together: number; again: number }
 

@@ -1,5 +1,5 @@
-// The vault is killed before or after it commits the use of an approval, or the API between that and the end of its own work. What
-// was approved is signed and recorded at most once, whatever is asked again.
+// The vault is killed before or after it commits the use of an approval, or the API between that and the end of its own
+// work. What was approved is signed and recorded at most once, whatever is asked again.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

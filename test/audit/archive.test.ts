@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { applyAudit, auditJson } from '../../db/queries/custody/audit.ts'
+import { applyAudit, auditJson } from '../../db/queries/vault/audit.ts'
 import { archiveAudit, verifyArchive } from '../../src/operators/audit/archive.ts'
 import * as chains from '../../src/vault/rooms/chain/archive.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
@@ -101,7 +101,8 @@ test('deletes the rows on which nothing depends, and the audit still holds, with
       { chain: 'other', from: 1, to: 2, dropped: 1 },
     ],
   })
-  // The creation, the first use, the use by the policy, the freeze; and what is newer. A chain's last link always stays.
+  // The creation, the first use, the use by the policy, the freeze; and what is newer. A chain's last link always
+  // stays.
   expect(await positions(audit.one)).toEqual([1, 2, 6, 7, 9, 10])
   expect(await positions(audit.other)).toEqual([1, 3])
   expect(await broken()).toEqual([])

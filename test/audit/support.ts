@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { verifyServiceRows } from '../../src/operators/audit/verify-service-rows.ts'
-import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } from '../../src/platform/audit/audit.ts'
+import { type AuditAct, createApiAudit, createVaultAudit, createWorkerAudit } from '../../src/platform/audit/audit.ts'
 import { createLog } from '../../src/platform/process/log.ts'
 import { createChainer } from '../../src/vault/rooms/chain/chain.ts'
 import { type NotedHead, verifyAudit } from '../../src/vault/rooms/chain/verify.ts'
@@ -12,7 +12,10 @@ import { TEST_DEPLOYMENT_KEY as deploymentKey, openTestIdentity, openTestSealer 
 
 export type LogLine = { readonly msg: string; readonly level: number; readonly [name: string]: unknown }
 
-/** A fresh database with two projects; rows are written and chained as a vault does it, and others written as the API does it. */
+/**
+ * A fresh database with two projects; rows are written and chained as a vault does it, and others written as the API
+ * does it.
+ */
 export const openAudit = async () => {
   const database = await createDatabase({ withNetworks: true })
   const superuser = database.sql
@@ -22,7 +25,7 @@ export const openAudit = async () => {
   const [sealer, identity] = await Promise.all([openTestSealer(), openTestIdentity()])
   const clock = { now: new Date('2025-01-02T03:04:05.678Z') }
   const now = () => clock.now
-  const audit = createCustodyAudit({ db: vault, deploymentKey, now })
+  const audit = createVaultAudit({ db: vault, deploymentKey, now })
   const apiAudit = createApiAudit({ db: api, identity, now })
   const workerAudit = createWorkerAudit({ db: worker, sealer, now })
   const projects = [randomUUID(), randomUUID()].sort()

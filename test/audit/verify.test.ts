@@ -1,10 +1,10 @@
-// The owner of the database can switch its triggers off. Each test makes a change that the owner could make, and expects it
-// to be found at the changed row.
+// The owner of the database can switch its triggers off. Each test makes a change that the owner could make, and
+// expects it to be found at the changed row.
 
 import { beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
 import type { AuditRecord } from '../../db/queries/audit-rows.ts'
-import { type AuditAct, createApiAudit, createCustodyAudit, createWorkerAudit } from '../../src/platform/audit/audit.ts'
+import { type AuditAct, createApiAudit, createVaultAudit, createWorkerAudit } from '../../src/platform/audit/audit.ts'
 import type { Derived } from '../../src/platform/sealing/sealer.ts'
 import { createLinkMaker } from '../../src/vault/rooms/chain/chain.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
@@ -281,7 +281,7 @@ describe('a row of a worker', () => {
 
 /** Rewrites a row with another actor and a MAC. */
 const forgeRow = async (sql: Sql, key: Derived, id: number) => {
-  const forger = createCustodyAudit({ db: audit.api, deploymentKey: key, now: () => audit.clock.now })
+  const forger = createVaultAudit({ db: audit.api, deploymentKey: key, now: () => audit.clock.now })
   await forger.commit(audit.act(audit.one, { actor: 'somebody else' }))
   await sql`update audit t set (at, actor, action, subject, details, mac) =
     (select o.at, o.actor, o.action, o.subject, o.details, o.mac from audit o order by id desc limit 1) where t.id = ${id}`
@@ -312,7 +312,7 @@ describe('somebody who has the keys of an API and the database', () => {
   ]
 
   test.each(acts)('writes no row of a vault: %p', async (change) => {
-    const forger = createCustodyAudit({ db: audit.api, deploymentKey: audit.identity, now: () => audit.clock.now })
+    const forger = createVaultAudit({ db: audit.api, deploymentKey: audit.identity, now: () => audit.clock.now })
     await forger.commit(audit.act(audit.one, change))
     expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 9, trouble: row }])
     await audit.chain()

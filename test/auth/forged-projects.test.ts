@@ -1,5 +1,5 @@
-// What somebody can do who owns the database, but has no key: with the settings of a project, which say from which pages users
-// log in.
+// What somebody can do who owns the database, but has no key: with the settings of a project, which say from which
+// pages users log in.
 
 import { expect, test } from 'bun:test'
 import { addOrigins, addReturnAddresses } from '../../src/identity/projects/settings.ts'

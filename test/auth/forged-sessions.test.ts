@@ -1,4 +1,5 @@
-// What somebody can do with sessions who owns the database, but has no key. The tokens are real ones: as if they were stolen.
+// What somebody can do with sessions who owns the database, but has no key. The tokens are real ones: as if they were
+// stolen.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

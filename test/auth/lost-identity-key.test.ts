@@ -1,4 +1,5 @@
-// A deployment that lost its IDENTITY_KEY, and one that found it again: what docs/custody.md and docs/operations.md say.
+// A deployment that lost its IDENTITY_KEY, and one that found it again: what docs/custody.md and docs/operations.md
+// say.
 
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -72,7 +73,7 @@ test('another key serves nothing of before, and the first one serves all of it a
     expect(await sign(each, made.address)).toEqual(DONE)
   }
 
-  // The vault does not use this key: it finds all rows of custody as it wrote them.
+  // The vault does not use this key: it finds all rows of the vault as it wrote them.
   const verified = await runCli(['audit', 'verify', '--json'], variables)
   const { ok, custody, callers } = JSON.parse(verified.output)
   expect([ok, custody.forged]).toEqual([false, []])

@@ -1,5 +1,6 @@
-// The examples of Web Authentication Level 3, section 16 "Test Vectors" (w3.org/TR/webauthn-3/#sctn-test-vectors), as they stand in
-// its source, w3c/webauthn index.bs of 2026-07-30. All of RP ID example.org and origin https://example.org. Hex.
+// The examples of Web Authentication Level 3, section 16 "Test Vectors" (w3.org/TR/webauthn-3/#sctn-test-vectors), as
+// they stand in its source, w3c/webauthn index.bs of 2026-07-30. All of RP ID example.org and origin
+// https://example.org. Hex.
 
 export type Vector = {
   /** The anchor of its section, without the prefix `sctn-test-vectors-`. */

@@ -66,8 +66,8 @@ const authenticate = (vector: Vector, credential = credentialOf(vector)) =>
 type Outcome = 'verified' | CeremonyRefusal
 
 /**
- * The expected outcome of registration and authentication. `framed` and `user_verification` are checked last, so they mean
- * that everything else was right. We refuse attestation by a certificate, but keys registered with one still sign.
+ * The expected outcome of registration and authentication. `framed` and `user_verification` are checked last, so they
+ * mean that everything else was right. We refuse attestation by a certificate, but keys registered with one still sign.
  */
 const OUTCOMES: Readonly<Record<string, readonly [Outcome, Outcome]>> = {
   'none-es256': ['user_verification', 'user_verification'],

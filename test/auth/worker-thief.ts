@@ -1,12 +1,12 @@
-// service-key.test.ts runs this as a process of its own. It has only SERVICE_KEY, the worker's login and what anybody may
-// know: the service's address, a project's id and somebody's session id. It prints the outcome of each attack.
+// service-key.test.ts runs this as a process of its own. It has only SERVICE_KEY, the worker's login and what anybody
+// may know: the service's address, a project's id and somebody's session id. It prints the outcome of each attack.
 
 import postgres from 'postgres'
 import { createAccessTokens } from '../../src/identity/auth/access-token.ts'
 import { refreshTokenOf } from '../../src/identity/users/session.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { createIdentityCtx } from '../../src/main/keyed-contexts.ts'
-import { createApiAudit, createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { createApiAudit, createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { openSealer } from '../../src/platform/sealing/sealer.ts'
 
@@ -76,8 +76,8 @@ const statements = {
     `update api_keys set revoked_at = null`,
     `update projects set allowed_origins = '{}'`,
     `update deployment set identity_key_id = ''`,
-    // What says which bytes are signed, or what people read before they agree. Facts of contracts a worker may write: no
-    // API signs by those that it did not read itself (test/nfts/forged-facts.test.ts).
+    // What says which bytes are signed, or what people read before they agree. Facts of contracts a worker may write:
+    // no API signs by those that it did not read itself (test/nfts/forged-facts.test.ts).
     `update wallets set address = '0x'`,
     `insert into wallets select * from wallets`,
     `update collections set name = ''`,
@@ -113,7 +113,7 @@ const bound = await tried(() =>
 const told = await Promise.all(
   sealers.map((deploymentKey, at) =>
     tried(() =>
-      createCustodyAudit({ db: worker.db, deploymentKey, now: worker.now }).commit({
+      createVaultAudit({ db: worker.db, deploymentKey, now: worker.now }).commit({
         projectId: at === 0 ? projectId : null,
         actor: 'user:somebody',
         action: at === 0 ? 'transaction_signed' : 'root_key_rotated',

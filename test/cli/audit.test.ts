@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { openDb } from '../../db/client.ts'
-import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { openDeploymentKey, openRootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { runCli } from '../support/cli.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
@@ -278,7 +278,7 @@ const writeOldRows = async ({ days, count }: { readonly days: number; readonly c
   const db = openDb({ url: database.vaultUrl, maxConnections: 1, applicationName: 'test' })
   const [row] = await sql`select wrapped from deployment_key`
   const deploymentKey = await openDeploymentKey(await openRootKey(rootKey.spec), row?.wrapped)
-  const audit = createCustodyAudit({ db, deploymentKey, now: () => new Date(Date.now() - days * 86_400_000) })
+  const audit = createVaultAudit({ db, deploymentKey, now: () => new Date(Date.now() - days * 86_400_000) })
   for (let written = 0; written < count; written += 1) {
     const act = {
       projectId: null,

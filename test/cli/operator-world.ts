@@ -1,5 +1,5 @@
-// The setting for tests of the operator's view: a chain that mines on command, a gate in front of it, the service, workers on
-// demand, and the command line with the API's database login and without the root key.
+// The setting for tests of the operator's view: a chain that mines on command, a gate in front of it, the service,
+// workers on demand, and the command line with the API's database login and without the root key.
 
 import postgres from 'postgres'
 import type { Hex } from 'viem'

@@ -1,5 +1,6 @@
-// The proof of rotation: many wallets, a thousand in the long run, keep their addresses and signatures (RFC 6979: the same key
-// and digest always give the same signature) while others sign and the vault is killed many times in the middle of a rotation.
+// The proof of rotation: many wallets, a thousand in the long run, keep their addresses and signatures (RFC 6979: the
+// same key and digest always give the same signature) while others sign and the vault is killed many times in the
+// middle of a rotation.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -115,7 +116,10 @@ const killed = async (args: readonly string[], when: { readonly lines: number; r
   return ran
 }
 
-/** Signs over HTTP until it is stopped. `stop` waits for so many answers, and gives those that differ from the expected one. */
+/**
+ * Signs over HTTP until it is stopped. `stop` waits for so many answers, and gives those that differ from the expected
+ * one.
+ */
 const signMeanwhile = async () => {
   const [one, other] = [wallets[0], wallets.at(-1)]
   if (one === undefined || other === undefined) throw new Error('there are no wallets')

@@ -288,7 +288,8 @@ describe('an answer that is not of the service', () => {
     const { tokens } = await logIn({ gateway, repeatMs: 100 })
     gateway.lose({ loss: 'AWS API Gateway 429', path: '/users/refresh-token', times: Number.POSITIVE_INFINITY })
     expect(await errorOf(tokens.restore())).toMatchObject({ status: 429 })
-    // At once, and at the end of this time, if the first answer came within it: without this time a client asks three times.
+    // At once, and at the end of this time, if the first answer came within it: without this time a client asks three
+    // times.
     expect(gateway.count('/users/refresh-token')).toBeWithin(1, 3)
   })
 

@@ -1,4 +1,5 @@
-// viem, ethers and wagmi with wallets of the service, on a real chain: a transfer, a contract call and a signature each.
+// viem, ethers and wagmi with wallets of the service, on a real chain: a transfer, a contract call and a signature
+// each.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as wagmi from '@wagmi/core'
@@ -257,7 +258,8 @@ describe('a provider (EIP-1193)', () => {
 
     const used = { name: 'TransactionExecutionError', message: expect.stringContaining('already a bundle submitted') }
     await expect(page().sendCalls({ calls, id })).rejects.toMatchObject(used)
-    // Where the browser has forgotten it, the service has not: other calls are refused, and the same ones are not sent again.
+    // Where the browser has forgotten it, the service has not: other calls are refused, and the same ones are not sent
+    // again.
     const elsewhere = () => page({ storage: { getItem: () => null, setItem: () => {} } })
     await expect(elsewhere().sendCalls({ calls: [{ to: RECIPIENT }], id })).rejects.toMatchObject(used)
     expect((await elsewhere().sendCalls({ calls, id })).id).toBe(id)

@@ -1,4 +1,5 @@
-// Writes the generated files of the client package: `bun test/client/generate.ts`, after a change of the service's interface.
+// Writes the generated files of the client package: `bun test/client/generate.ts`, after a change of the service's
+// interface.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

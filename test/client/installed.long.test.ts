@@ -10,7 +10,10 @@ import { ROOT } from '../support/imports.ts'
 import { isLeftOut } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 
-/** What an app has installed that uses every entry. npm puts @wagmi/core below wagmi, where the app itself does not find it. */
+/**
+ * What an app has installed that uses every entry. npm puts @wagmi/core below wagmi, where the app itself does not find
+ * it.
+ */
 const PEERS = ['@polkadot/api', '@polkadot/util-crypto', 'ethers', 'react', 'viem', 'wagmi'] as const
 const NAMES = Object.keys(entries).map((name) => `strongroom-client${name.slice(1)}`)
 

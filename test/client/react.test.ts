@@ -1,4 +1,5 @@
-// React in real Chromium: the README's examples as pages of an app, the service, a worker and a chain. And what a server renders.
+// React in real Chromium: the README's examples as pages of an app, the service, a worker and a chain. And what a
+// server renders.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

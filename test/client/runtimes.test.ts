@@ -1,4 +1,5 @@
-// The package as it is published, in processes of other runtimes: a call that reads, a signature, and an error by its code.
+// The package as it is published, in processes of other runtimes: a call that reads, a signature, and an error by its
+// code.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { denoCommand } from '../support/deno.ts'

@@ -1,4 +1,5 @@
-// Transactions of every type that the service signs, and authorisations (EIP-7702), through viem and ethers on a real chain.
+// Transactions of every type that the service signs, and authorisations (EIP-7702), through viem and ethers on a real
+// chain.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { JsonRpcProvider, Transaction, type TransactionRequest } from 'ethers'

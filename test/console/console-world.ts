@@ -1,5 +1,5 @@
-// The set-up for tests of the console: the operator's world, the console in this process at a port of its own and with its own
-// database login, and Chromium.
+// The set-up for tests of the console: the operator's world, the console in this process at a port of its own and with
+// its own database login, and Chromium.
 
 import type { Browser, Page } from 'playwright-core'
 import { startOperatorWorld } from '../cli/operator-world.ts'

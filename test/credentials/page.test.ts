@@ -1,4 +1,5 @@
-// The HTML of the page of what opens the wallets: no value may become markup, and nothing secret is in it when it is served.
+// The HTML of the page of what opens the wallets: no value may become markup, and nothing secret is in it when it is
+// served.
 
 import { expect, test } from 'bun:test'
 import { credentialsPage } from '../../src/api/credentials/page.ts'

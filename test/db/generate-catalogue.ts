@@ -1,4 +1,5 @@
-// Writes db/catalogue.generated.ts, after a change of tables, functions or triggers: `bun test/db/generate-catalogue.ts`.
+// Writes db/catalogue.generated.ts, after a change of tables, functions or triggers: `bun
+// test/db/generate-catalogue.ts`.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// What each connection of each process may do for how long: PostgreSQL itself records the settings of every session at its login.
+// What each connection of each process may do for how long: PostgreSQL itself records the settings of every session at
+// its login.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

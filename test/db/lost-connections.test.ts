@@ -1,5 +1,6 @@
-// A connection to PostgreSQL breaks at every stage: while it opens, logs in, or waits for an answer. Whoever asked gets an error, and
-// nothing else happens: an error without a listener, or a rejection that nobody awaits, would end the process, and fails these tests.
+// A connection to PostgreSQL breaks at every stage: while it opens, logs in, or waits for an answer. Whoever asked gets
+// an error, and nothing else happens: an error without a listener, or a rejection that nobody awaits, would end the
+// process, and fails these tests.
 
 import { describe, expect, test } from 'bun:test'
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -30,7 +31,10 @@ const ENDS = {
 
 const database = await shared(createDatabase())
 
-/** A proxy whose first connection breaks instead of passing on the server's nth piece. From then on it refuses all, like a dead server. */
+/**
+ * A proxy whose first connection breaks instead of passing on the server's nth piece. From then on it refuses all, like
+ * a dead server.
+ */
 const startFragile = async (stage: number, end: (client: Socket) => void) => {
   const target = new URL(database.url)
   let isBroken = false

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { getTableColumns, getTableName, is } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
 import type { Sql } from 'postgres'
-import * as keysAndPolicies from '../../db/schema/custody.ts'
 import * as delegates from '../../db/schema/delegates.ts'
+import * as keysAndPolicies from '../../db/schema/vault.ts'
 import * as schema from '../../db/schema.ts'
 import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
 
@@ -12,7 +12,7 @@ const custody = { ...keysAndPolicies, ...delegates }
 const tablesOf = (exported: object): readonly PgTable[] =>
   Object.values(exported).filter((each): each is PgTable => is(each, PgTable))
 
-/** What custody reads and writes of other folders' tables. Whoever adds one to it gives the vault more than keys. */
+/** What the vault reads and writes of other folders' tables. Whoever adds one to it gives the vault more than keys. */
 const SHARED = [
   'audit',
   'audit_chain',

@@ -40,7 +40,9 @@ const declaredSchema = async (): Promise<string> => {
   return text.slice(text.indexOf('CREATE TABLE'))
 }
 
-/** Every column, constraint and index of our tables, a line each. Triggers are not part of the schema (db/events.ts). */
+/**
+ * Every column, constraint and index of our tables, a line each. Triggers are not part of the schema (db/events.ts).
+ */
 const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql<{ line: string }[]>`
     select format('column %s.%s %s %s default %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,

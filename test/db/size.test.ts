@@ -1,5 +1,5 @@
-// In a database with some ten thousand rows of each kind: questions read what they answer, not the tables. `bun run bench size`
-// measures the same questions in one with millions.
+// In a database with some ten thousand rows of each kind: questions read what they answer, not the tables. `bun run
+// bench size` measures the same questions in one with millions.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { makeSizeRows } from '../../bench/size-rows.ts'
@@ -20,7 +20,8 @@ const { url } = service.database
 const made = await makeSizeRows({ url, sizes: SIZES })
 await authenticateWallets({ url, identity: service.ctx.identity })
 const { sql } = service.database
-// Rows were updated, and the indexes have entries of their earlier versions until the tables are vacuumed: these would be counted.
+// Rows were updated, and the indexes have entries of their earlier versions until the tables are vacuumed: these would
+// be counted.
 await sql`vacuum wallets, transactions`
 
 type Plan = { readonly 'Node Type': string; readonly 'Relation Name'?: string; readonly Plans?: readonly Plan[] }

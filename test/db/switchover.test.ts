@@ -1,5 +1,5 @@
-// A switchover as Patroni does it: the primary ends, its standby is promoted, and the earlier primary comes back as a standby at the
-// address that the processes know. Some seconds later that address leads to the new primary.
+// A switchover as Patroni does it: the primary ends, its standby is promoted, and the earlier primary comes back as a
+// standby at the address that the processes know. Some seconds later that address leads to the new primary.
 
 import { expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'

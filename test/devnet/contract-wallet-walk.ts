@@ -33,7 +33,9 @@ const signed = async ({ post, safe, credential }: World, message: string): Promi
   return textAt(await post('/transactions/sign-message', body), 'signature') as Hex
 }
 
-/** Checks that any node verifies the wallet's signature for this message only, and that the service accepts it as login. */
+/**
+ * Checks that any node verifies the wallet's signature for this message only, and that the service accepts it as login.
+ */
 const proveControl = async (world: World, dev: DevJson): Promise<Hex> => {
   const { post, chainOf, safe: address } = world
   const signature = await signed(world, 'hello')

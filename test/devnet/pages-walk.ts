@@ -45,7 +45,9 @@ const typed = async ({ args, commands, prepare, devFolder }: Shell) => {
   return { exit, output }
 }
 
-/** What a shell prints that is given all walks exactly as they are written, one after the other, beside a running stack. */
+/**
+ * What a shell prints that is given all walks exactly as they are written, one after the other, beside a running stack.
+ */
 export const walkPages = async (devFolder: string): Promise<string> => {
   const walked = await typed({ args: ['-euo', 'pipefail'], commands: WALKS.flatMap(blocksOf), devFolder })
   expect(walked).toEqual({ exit: 0, output: expect.any(String) })

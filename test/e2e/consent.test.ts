@@ -1,4 +1,5 @@
-// The page on which a user agrees to a policy, in real Chromium and with a real chain: the developer uses what was allowed.
+// The page on which a user agrees to a policy, in real Chromium and with a real chain: the developer uses what was
+// allowed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

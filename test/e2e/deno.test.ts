@@ -1,5 +1,5 @@
-// The same code and packages on Deno 2: the vault, the API, the worker, the console and a command run as Deno processes, from a
-// wallet to its activity.
+// The same code and packages on Deno 2: the vault, the API, the worker, the console and a command run as Deno
+// processes, from a wallet to its activity.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'

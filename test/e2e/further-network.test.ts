@@ -1,4 +1,5 @@
-// Everything that an EVM network has, on a network added by a file: its own chain id and coin, and a worker that follows it.
+// Everything that an EVM network has, on a network added by a file: its own chain id and coin, and a worker that
+// follows it.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'

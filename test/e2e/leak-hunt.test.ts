@@ -1,6 +1,7 @@
-// The search for leaks: every endpoint is called, with success and with errors, with marked PINs, secrets, phrases, keys
-// and tokens. Then everything that the service wrote is searched for the marks: its logs, every column of every table
-// (including the job queue), the vault's journal, all error answers, and PostgreSQL's own log, which here has each statement with its parameters.
+// The search for leaks: every endpoint is called, with success and with errors, with marked PINs, secrets, phrases,
+// keys and tokens. Then everything that the service wrote is searched for the marks: its logs, every column of every
+// table (including the job queue), the vault's journal, all error answers, and PostgreSQL's own log, which here has
+// each statement with its parameters.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,5 @@
-// The set-up for tests of the login page and its siblings: the service, a worker for its mail, Chromium, and a small app of a project.
+// The set-up for tests of the login page and its siblings: the service, a worker for its mail, Chromium, and a small
+// app of a project.
 
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -223,8 +224,9 @@ export const giveAuthenticator = async (
 }
 
 /**
- * Lets pages get what a password manager answers in the browser's place: a plain object with views of its bytes, or one that has only
- * the prototype of the browser's class, so that `toJSON` and each getter that it leaves to the prototype throw. Before the page opens.
+ * Lets pages get what a password manager answers in the browser's place: a plain object with views of its bytes, or one
+ * that has only the prototype of the browser's class, so that `toJSON` and each getter that it leaves to the prototype
+ * throw. Before the page opens.
  */
 export const bePasswordManager = (page: Page, kind: 'plain' | 'prototype'): Promise<unknown> =>
   page.addInitScript((kind) => {

@@ -1,4 +1,5 @@
-// Which addresses are of the public Internet (IANA's registries of special-purpose addresses), and which an operator listed.
+// Which addresses are of the public Internet (IANA's registries of special-purpose addresses), and which an operator
+// listed.
 
 import { expect, test } from 'bun:test'
 import { isPublicAddress, listedHosts } from '../../src/platform/environment/hosts.ts'

@@ -122,7 +122,10 @@ const readUntil = async (response: Response, looksFor: RegExp): Promise<string> 
   return text
 }
 
-/** A session that listens asks every three seconds whether its server is there; one of a pool asks only before a statement. */
+/**
+ * A session that listens asks every three seconds whether its server is there; one of a pool asks only before a
+ * statement.
+ */
 const LISTENS = ['listen strongroom_events', 'select 1']
 
 /** Resolves when so many readers wait on the database's channel in any process. */

@@ -33,8 +33,8 @@ const CHANGED = /^table public\.transactions: (INSERT|UPDATE): .*?\bid\[uuid\]:'
 const SLOT = 'noted_statuses'
 
 /**
- * Notes from now on each status of a transaction, in another way than events are written: from PostgreSQL's log, because vaults
- * refuse a database with a trigger that is not ours. The server needs `LOGICAL`.
+ * Notes from now on each status of a transaction, in another way than events are written: from PostgreSQL's log,
+ * because vaults refuse a database with a trigger that is not ours. The server needs `LOGICAL`.
  * @returns a function that reports transactions, recorded since then, whose events are not exactly their statuses.
  */
 export const noteStatuses = async (sql: Sql) => {

@@ -1,4 +1,5 @@
-// A chain that stands still, as each place shows it: /readyz, `cli nodes`, `doctor`, two pages of the console, and the metrics.
+// A chain that stands still, as each place shows it: /readyz, `cli nodes`, `doctor`, two pages of the console, and the
+// metrics.
 
 import { describe, expect, test } from 'bun:test'
 import type { Asked } from '../../src/operators/console/frame.ts'

@@ -1,5 +1,5 @@
-// What the runtime's HTTP parser answers by itself, before the app sees a request. docs/operations.md describes it for operators
-// ("In front of the API"); if a test fails after an update of the runtime, change that text too.
+// What the runtime's HTTP parser answers by itself, before the app sees a request. docs/operations.md describes it for
+// operators ("In front of the API"); if a test fails after an update of the runtime, change that text too.
 
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'

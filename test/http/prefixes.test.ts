@@ -1,5 +1,5 @@
-// A Substrate account has another text for each SS58 prefix. If an address has the prefix of another network, the error gives
-// the right text. This tests every field with an address, and the API document says which these are.
+// A Substrate account has another text for each SS58 prefix. If an address has the prefix of another network, the error
+// gives the right text. This tests every field with an address, and the API document says which these are.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
@@ -306,7 +306,8 @@ test('every request field with an address is tested', async () => {
     [...CASES, ...PROGRAM_CASES].map(([operation, field]) => `${operation} ${field.replace(/\.\d+/g, '')}`),
   )
   const isAddress = (name: string) => /(^|_)(address|addresses|from|to|recipient)$/.test(name)
-  // Ids of users and assets, times, contracts of the EVM networks alone, and a payload, in which dapps write any prefix.
+  // Ids of users and assets, times, contracts of the EVM networks alone, and a payload, in which dapps write any
+  // prefix.
   const isNone = (found: string) =>
     / (payload\.address|require_approval\.from|token_limits\.contract_address|authorization\.contract_address|.*\.accessList\.address|created_from)$|^POST \/tokens\/mint contract_address$/.test(
       found,

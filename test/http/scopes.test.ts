@@ -88,7 +88,10 @@ const OF_USERS = [
   'POST /users/verify-email',
 ]
 
-/** Endpoints without a bearer token, or that ignore it; all of users; and the stream of events, whose answer does not end (test/events). */
+/**
+ * Endpoints without a bearer token, or that ignore it; all of users; and the stream of events, whose answer does not
+ * end (test/events).
+ */
 const OPEN =
   /^(GET \/(|healthz|readyz|metrics|metadata\/:file|openapi.*|docs\/api\.md|login.*|approve|consent.*|credentials.*|events\/stream|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/(link|issuer)|GET \/wallets\/get-by-network|POST \/approvals\/.*|(GET|POST) \/users\/.*)$/
 

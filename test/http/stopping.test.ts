@@ -68,7 +68,10 @@ const ask = (agent: Agent, url: string): Promise<Asked> =>
     asking.end()
   })
 
-/** Asks on one connection, again and again, until it was told that the process is not ready for `lateMs`: a load balancer. */
+/**
+ * Asks on one connection, again and again, until it was told that the process is not ready for `lateMs`: a load
+ * balancer.
+ */
 const keepAsking = async (url: string, lateMs: number): Promise<readonly Asked[]> => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const answers: Asked[] = []

@@ -270,7 +270,7 @@ describe('the same request', () => {
       const headers = { 'idempotency-key': 'not kept' }
       const first = (await service.post(path, sent, headers)).json
       const [{ count } = {}] = await sql`select count(*)::int as count from wallet_keys`
-      // As after a crash between custody's commit and the API's.
+      // As after a crash between the vault's commit and the API's.
       await sql`delete from idempotency_keys where key = 'not kept'`
       await sql`delete from wallets where id = ${first.id}`
       const { created_at: _then, ...same } = first

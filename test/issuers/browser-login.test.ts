@@ -224,7 +224,8 @@ describe('nobody is logged in', () => {
   test('by the code of another issuer (mix-up): it is given to nobody', async () => {
     const before = other.asked.token
     const begun = await begin('other')
-    // The other issuer sends the user on to the good one, with its own state. The good one answers at the good one's callback.
+    // The other issuer sends the user on to the good one, with its own state. The good one answers at the good one's
+    // callback.
     await isUnknown(comeBack(begun, { at: 'good' }))
     const again = await begin('other')
     const { told } = await comeBack(again, { at: 'other', query: { code: 'of-the-good-one', iss: good.issuer } })

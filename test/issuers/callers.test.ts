@@ -1,4 +1,5 @@
-// Users of a project's own identity provider, over HTTP: who they are, what they may do, and what somebody with the database can do.
+// Users of a project's own identity provider, over HTTP: who they are, what they may do, and what somebody with the
+// database can do.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'

@@ -1,4 +1,5 @@
-// Bearer tokens of a real OpenID provider (oidc-provider). What a provider should never send is in tokens.test.ts, where it is our own.
+// Bearer tokens of a real OpenID provider (oidc-provider). What a provider should never send is in tokens.test.ts,
+// where it is our own.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { decodeJwt, decodeProtectedHeader } from 'jose'

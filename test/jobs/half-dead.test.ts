@@ -1,5 +1,5 @@
-// Processes that neither work nor end: stopped by a signal, or cut off from the database without a word. Their connections and
-// locks stay, so others must find out by themselves. Real processes, a real network in between.
+// Processes that neither work nor end: stopped by a signal, or cut off from the database without a word. Their
+// connections and locks stay, so others must find out by themselves. Real processes, a real network in between.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
@@ -122,7 +122,9 @@ const stateOf = async (): Promise<string> => (await service.get('/readyz')).json
 const sentCount = async (from: Hex): Promise<number> =>
   Number(await chain.publicClient.getTransactionCount({ address: from }))
 
-/** Everything goes on although `stop` silenced the worker with the followers, and when it is back nothing happens twice. */
+/**
+ * Everything goes on although `stop` silenced the worker with the followers, and when it is back nothing happens twice.
+ */
 const survives = async (
   members: readonly [Member, Member],
   { stop, goOn }: { readonly stop: (index: number) => void; readonly goOn: (index: number) => void },

@@ -1,5 +1,5 @@
-// The database gives jobs to a worker, and the connection is lost before the worker hears of them; or all are lost while the
-// worker starts. Real processes.
+// The database gives jobs to a worker, and the connection is lost before the worker hears of them; or all are lost
+// while the worker starts. Real processes.
 
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'

@@ -1,4 +1,5 @@
-// A service whose identity key or service key is changed: its variables with both keys, and what its users and servers do at an API.
+// A service whose identity key or service key is changed: its variables with both keys, and what its users and servers
+// do at an API.
 
 import { randomBytes } from 'node:crypto'
 import { startApiProcess } from '../support/api.ts'

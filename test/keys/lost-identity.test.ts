@@ -1,4 +1,5 @@
-// IDENTITY_KEY is lost, and another one takes its place: the vault confirms wallets, and nothing confirms what admits somebody.
+// IDENTITY_KEY is lost, and another one takes its place: the vault confirms wallets, and nothing confirms what admits
+// somebody.
 
 import { expect, test } from 'bun:test'
 import { runCli, terminal } from '../support/cli.ts'

@@ -1,5 +1,5 @@
-// IDENTITY_KEY is changed under traffic: what users and servers have goes on, what somebody forged does not, and the earlier key is
-// worth nothing afterwards.
+// IDENTITY_KEY is changed under traffic: what users and servers have goes on, what somebody forged does not, and the
+// earlier key is worth nothing afterwards.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'

@@ -1,5 +1,5 @@
-// SERVICE_KEY is changed: mails that were not sent yet are sent, webhooks keep their secrets, audit rows of workers are valid, and the
-// earlier key is refused.
+// SERVICE_KEY is changed: mails that were not sent yet are sent, webhooks keep their secrets, audit rows of workers are
+// valid, and the earlier key is refused.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

@@ -1,5 +1,5 @@
-// Both keys are changed beneath a worker and a console that were not restarted before. They do no harm, say what is to be done, and go on
-// after a restart with the next keys.
+// Both keys are changed beneath a worker and a console that were not restarted before. They do no harm, say what is to
+// be done, and go on after a restart with the next keys.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,5 @@
-// What the address of the login page must have, so that the user is sent back to the app: over real HTTP, without a browser.
+// What the address of the login page must have, so that the user is sent back to the app: over real HTTP, without a
+// browser.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { addOrigins } from '../../src/identity/projects/settings.ts'

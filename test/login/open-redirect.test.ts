@@ -1,5 +1,6 @@
-// A stranger sends a user a link to the login page, with the hash of a secret of their own and an address of the app that redirects to
-// wherever its query says. Over real HTTP; the test does what a browser and the login page's script do.
+// A stranger sends a user a link to the login page, with the hash of a secret of their own and an address of the app
+// that redirects to wherever its query says. Over real HTTP; the test does what a browser and the login page's script
+// do.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'
@@ -46,7 +47,9 @@ const linkTo = (path: string, redirect_uri: string, verifier: string): string =>
   return `${path}?${new URLSearchParams({ project_id: projectId, redirect_uri, ...bound })}`
 }
 
-/** The user opens the link and logs in. @returns where their browser is in the end; null if the page refuses the link. */
+/**
+ * The user opens the link and logs in. @returns where their browser is in the end; null if the page refuses the link.
+ */
 const followedBy = async (user: { readonly access_token: string }, link: string): Promise<string | null> => {
   const { status, text } = await service.call(link, { headers: NOBODY })
   const attribute = (name: string) => new RegExp(` data-${name}="([^"]*)"`).exec(text)?.[1]?.replaceAll('&amp;', '&')

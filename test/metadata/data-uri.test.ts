@@ -114,8 +114,8 @@ describe('metadata in a URI', () => {
 })
 
 describe('the data of a URI', () => {
-  // Inputs and bytes from web-platform-tests, fetch/data-urls/resources/data-urls.json. The standard has since allowed spaces
-  // in `; base64`, so that case expects what the standard says.
+  // Inputs and bytes from web-platform-tests, fetch/data-urls/resources/data-urls.json. The standard has since allowed
+  // spaces in `; base64`, so that case expects what the standard says.
   const published: readonly (readonly [string, readonly number[] | null])[] = [
     ['data://test/,X', [88]],
     ['data://test:test/,X', null],

@@ -1,4 +1,5 @@
-// deploy/prometheus and deploy/grafana: each alert comes when it should, and none comes while all is well. Prometheus' own promtool says so.
+// deploy/prometheus and deploy/grafana: each alert comes when it should, and none comes while all is well. Prometheus'
+// own promtool says so.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'

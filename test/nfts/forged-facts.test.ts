@@ -1,5 +1,5 @@
-// What somebody with the worker's login can do with the facts of contracts: the standard of a collection chooses the call that
-// moves a token, and the decimals of a token the amount that a person reads before they agree to a policy.
+// What somebody with the worker's login can do with the facts of contracts: the standard of a collection chooses the
+// call that moves a token, and the decimals of a token the amount that a person reads before they agree to a policy.
 
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'

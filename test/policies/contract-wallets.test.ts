@@ -1,5 +1,5 @@
-// What a developer may do with a user's contract wallet under a policy. A policy judges what the wallet does, not what its
-// owner's key signs around that, and it never reaches the wallet's own settings or the key.
+// What a developer may do with a user's contract wallet under a policy. A policy judges what the wallet does, not what
+// its owner's key signs around that, and it never reaches the wallet's own settings or the key.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

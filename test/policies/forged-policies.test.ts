@@ -1,5 +1,5 @@
-// What somebody can do with a policy who owns the database, but has neither the root key nor the owner's PIN. They know the
-// developer's secret: it is they who want to spend more.
+// What somebody can do with a policy who owns the database, but has neither the root key nor the owner's PIN. They know
+// the developer's secret: it is they who want to spend more.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -72,7 +72,10 @@ const use = (wallet: Wallet, path: 'sign' | 'sign-and-send', transaction: object
     developer_secret: SECRET,
   })
 
-/** What `audit verify` says of policies: the troubles of each. It reads everything, so it is asked once for many of them. */
+/**
+ * What `audit verify` says of policies: the troubles of each. It reads everything, so it is asked once for many of
+ * them.
+ */
 const allVerified = async (ids: readonly string[]): Promise<readonly (readonly string[])[]> => {
   const { exitCode, output } = await runCli(['audit', 'verify', '--json'], service.variables)
   const { ok, custody } = JSON.parse(output)

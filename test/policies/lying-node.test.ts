@@ -1,5 +1,5 @@
-// A node that lies while a policy judges: about contracts, names, nonces, fees, gas, code and metadata. Nothing may be signed
-// or recorded that the policy forbids. Each lie is tested with its own API process, which has cached nothing.
+// A node that lies while a policy judges: about contracts, names, nonces, fees, gas, code and metadata. Nothing may be
+// signed or recorded that the policy forbids. Each lie is tested with its own API process, which has cached nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -312,7 +312,10 @@ describe('on a Substrate network', () => {
   })
 
   const keyOf = (address: string) => Buffer.from(decodeAddress(address)).toString('hex')
-  /** Balances: pallet 10; transfer_keep_alive: call 3, an account and a compact number; transfer_all: call 4, and a bool. */
+  /**
+   * Balances: pallet 10; transfer_keep_alive: call 3, an account and a compact number; transfer_all: call 4, and a
+   * bool.
+   */
   const pay = (to: string, planck: number) => `0a0300${keyOf(to)}${(planck << 2).toString(16).padStart(2, '0')}`
   const payAll = (to: string) => `0a0400${keyOf(to)}00`
 

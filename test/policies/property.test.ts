@@ -1,8 +1,8 @@
-// Random policies and random calls, held against an oracle that was written from the documentation (./oracle/oracle.ts): the
-// same policies are taken, nothing that it refuses is allowed, nothing that it allows is refused, and the same policy is charged.
-// On EVM networks all ABIs are gone and no node answers when a call is judged. On Substrate networks the service may read fewer
-// calls: a library must read them alike.
-// Another seed: STRONGROOM_SEED.
+// Random policies and random calls, held against an oracle that was written from the documentation
+// (./oracle/oracle.ts): the same policies are taken, nothing that it refuses is allowed, nothing that it allows is
+// refused, and the same policy is charged. On EVM networks all ABIs are gone and no node answers when a call is judged.
+// On Substrate networks the service may read fewer calls: a library must read them alike. Another seed:
+// STRONGROOM_SEED.
 
 import { expect, test } from 'bun:test'
 import { type AbiParameter, hexToBytes, toFunctionSelector } from 'viem'
@@ -29,7 +29,10 @@ import { attackedUse, runtimeUse } from './oracle/substrate-uses.ts'
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_123)
 /** At least so many of a hundred cases are allowed, and at least so many are refused. */
 const SHARE_PERCENT = 20
-/** At most so many of a hundred calls of a runtime may be read by the oracle alone: by its library, addresses by index never. */
+/**
+ * At most so many of a hundred calls of a runtime may be read by the oracle alone: by its library, addresses by index
+ * never.
+ */
 const UNREAD_PERCENT = 5
 
 const account = fundedAccount(3)

@@ -1,5 +1,5 @@
-// Rules become what is judged when a policy is made: one function, with its selector and its arguments. property.test.ts draws
-// them at random.
+// Rules become what is judged when a policy is made: one function, with its selector and its arguments.
+// property.test.ts draws them at random.
 
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import {

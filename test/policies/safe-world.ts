@@ -1,4 +1,5 @@
-// The setting for policy tests on contract wallets: a service without a worker, a chain with Safe's contracts, and attacks.
+// The setting for policy tests on contract wallets: a service without a worker, a chain with Safe's contracts, and
+// attacks.
 
 import { randomUUID } from 'node:crypto'
 import { getMultiSendDeployment, getSignMessageLibDeployment } from '@safe-global/safe-deployments'
@@ -145,7 +146,10 @@ const verbsOf = (service: Service) => {
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.json.uuid
   }
-  /** Lets the developer call every function that could seize a Safe, so that a refusal has another reason than the rules. */
+  /**
+   * Lets the developer call every function that could seize a Safe, so that a refusal has another reason than the
+   * rules.
+   */
   const allowSeizures = async (wallet: Wallet): Promise<void> => {
     for (const declaration of DECLARATIONS) {
       await policy(wallet, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])

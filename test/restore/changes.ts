@@ -332,7 +332,10 @@ const projectKey = async (ground: Ground): Promise<Change> => {
   }
 }
 
-/** The database belongs to the former root key again, and the keys of projects that were made since are wrapped by the other one. */
+/**
+ * The database belongs to the former root key again, and the keys of projects that were made since are wrapped by the
+ * other one.
+ */
 const rootKey = async (ground: Ground): Promise<Change> => {
   const rotate = () => succeeds(ground, 'keys', 'rotate-root', '--yes')
   return {
@@ -349,7 +352,7 @@ const project = async (ground: Ground): Promise<Change> => {
       made = JSON.parse(await succeeds(ground, 'project', 'create', '--name', 'Later', '--json'))
     },
     check: async () => {
-      // Its first API key is gone, and everything that custody had of it is there.
+      // Its first API key is gone, and everything that the vault had of it is there.
       const { project_id: projectId, api_key: apiKey } = made
       const withOld = await api.as({ projectId, apiKey }).get('/wallets/get-by-id', { network, id: projectId })
       expect(withOld.status).toBe(401)

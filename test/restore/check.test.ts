@@ -1,5 +1,6 @@
-// A database that was restored to a point in time, without a journal: `cli restore check` finds on the chains what wallets have
-// done since, freezes these wallets, and releases them when the workers have read the same blocks. Real servers and chains.
+// A database that was restored to a point in time, without a journal: `cli restore check` finds on the chains what
+// wallets have done since, freezes these wallets, and releases them when the workers have read the same blocks. Real
+// servers and chains.
 
 import { expect, test } from 'bun:test'
 import { sql as drizzle } from 'drizzle-orm'

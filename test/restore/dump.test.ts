@@ -1,4 +1,5 @@
-// A database that is dumped and restored by the commands of docs/backup.md, on Debian's PostgreSQL, together with a vault's journal.
+// A database that is dumped and restored by the commands of docs/backup.md, on Debian's PostgreSQL, together with a
+// vault's journal.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync } from 'node:fs'

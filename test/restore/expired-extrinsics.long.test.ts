@@ -1,5 +1,5 @@
-// An extrinsic that expires gives its nonce back, and another one uses it. After a restore both are known again: what was paid
-// is not paid twice, and what had expired has expired.
+// An extrinsic that expires gives its nonce back, and another one uses it. After a restore both are known again: what
+// was paid is not paid twice, and what had expired has expired.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

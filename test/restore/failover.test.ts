@@ -1,5 +1,5 @@
-// Another server takes the place of the one that the vault has used. If it lacks the last record, the vault notices that. If it lacks
-// only what the API wrote last, the service writes that anew by itself, and nothing is paid twice.
+// Another server takes the place of the one that the vault has used. If it lacks the last record, the vault notices
+// that. If it lacks only what the API wrote last, the service writes that anew by itself, and nothing is paid twice.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
@@ -147,8 +147,8 @@ test('rows that only the API wrote, and that are gone when PostgreSQL was starte
   await until(async () => (await api.get('/wallets/get-by-id', { network, id })).status === 200)
   expect((await api.get('/wallets/get-by-id', { network, id })).json).toMatchObject({ address })
   await until(async () => !(await isAnyBehind()))
-  // Nothing is missing now: no vault waits for an API. What a request signed that failed at the failover is judged again after a
-  // restart, as long as it is recent.
+  // Nothing is missing now: no vault waits for an API. What a request signed that failed at the failover is judged
+  // again after a restart, as long as it is recent.
   const restarted = async () => {
     await server.restart()
     await until(isSettled)

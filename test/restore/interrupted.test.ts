@@ -1,5 +1,5 @@
-// What is hard about a restore: one that is killed, requests that were signed and never recorded, repeated requests, and a
-// rotation that was killed.
+// What is hard about a restore: one that is killed, requests that were signed and never recorded, repeated requests,
+// and a rotation that was killed.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

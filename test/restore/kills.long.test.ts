@@ -1,5 +1,5 @@
-// A vault is killed again and again while it makes wallets and checks PINs. It never takes its own database for one that was
-// restored, and everything that was answered is in its journal.
+// A vault is killed again and again while it makes wallets and checks PINs. It never takes its own database for one
+// that was restored, and everything that was answered is in its journal.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

@@ -1,5 +1,5 @@
-// PostgreSQL is restored to a point in time, under traffic: what was answered since is brought in by the vault's journal. No wallet
-// is lost, nothing is sent twice, and wrong PINs stay counted.
+// PostgreSQL is restored to a point in time, under traffic: what was answered since is brought in by the vault's
+// journal. No wallet is lost, nothing is sent twice, and wrong PINs stay counted.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'

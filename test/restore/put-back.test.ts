@@ -1,4 +1,5 @@
-// Somebody who owns the database writes earlier rows back, whole, with their MACs. The vault's journal knows the later ones.
+// Somebody who owns the database writes earlier rows back, whole, with their MACs. The vault's journal knows the later
+// ones.
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'

@@ -1,4 +1,5 @@
-// Which URLs may be asked, and what is made of an answer. test/webhooks/post.test.ts has what a server can do to who asks.
+// Which URLs may be asked, and what is made of an answer. test/webhooks/post.test.ts has what a server can do to who
+// asks.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createServer, type RequestListener, type Server } from 'node:http'

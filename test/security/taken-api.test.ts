@@ -1,5 +1,6 @@
-// Somebody with full control of an API's process has its variables with SERVICE_KEY and IDENTITY_KEY, its database login and its
-// socket. The attacks below use nothing else. The vault is a process of its own; what an owner does goes the same way.
+// Somebody with full control of an API's process has its variables with SERVICE_KEY and IDENTITY_KEY, its database
+// login and its socket. The attacks below use nothing else. The vault is a process of its own; what an owner does goes
+// the same way.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -7,8 +8,8 @@ import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { hashMessage, hashTypedData, keccak256, type Signature, serializeTransaction, toHex } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
-import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
+import type { PolicyTerms } from '../../db/queries/vault/policies.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import { execution } from '../../src/chains/evm/safe/execution.ts'
 import { deriveContractWallet } from '../../src/chains/evm/safe/settings.ts'
@@ -270,7 +271,8 @@ describe('with full control of the API process nobody', () => {
       )
     }
     expect(await opening(wallet)).toBe('internal')
-    // No API can change the row of a wallet, and what it says of the type does not reach the vault. Somebody else changes the row.
+    // No API can change the row of a wallet, and what it says of the type does not reach the vault. Somebody else
+    // changes the row.
     await superuser`update wallets set type = 'contract', address = ${owner.address} where id = ${wallet.id}`
     expect(await codeOf(opening(wallet))).toBe('internal')
     expect(

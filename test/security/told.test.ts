@@ -1,5 +1,5 @@
-// What may be part of an attack, and what opens another way in, is told to the project that it concerns: in the list of events, in a
-// stream and to a webhook, each alike. No other project hears of it, and no secret is told.
+// What may be part of an attack, and what opens another way in, is told to the project that it concerns: in the list of
+// events, in a stream and to a webhook, each alike. No other project hears of it, and no secret is told.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -136,7 +136,10 @@ const exportWith = (address: string, credential: object) =>
   service.post('/wallets/export', { network, address, ...credential }, { 'x-forwarded-for': FROM })
 const walletOf = (ownerId: string) => service.newWallet({ network, pin: PIN, ownerId })
 
-/** What happens, and what is told of it. Once its limit of wrong PINs is reached, no PIN of the API key is taken any more. */
+/**
+ * What happens, and what is told of it. Once its limit of wrong PINs is reached, no PIN of the API key is taken any
+ * more.
+ */
 const CASES: readonly (readonly [what: string, happen: () => Promise<readonly object[]>])[] = [
   [
     'a wrong recovery code',

@@ -1,5 +1,5 @@
-// Each attack is recorded, over real HTTP: in the audit, in the metrics and in the operator's list. No record has a secret. And
-// who controls an API's process writes no row that tells of a vault.
+// Each attack is recorded, over real HTTP: in the audit, in the metrics and in the operator's list. No record has a
+// secret. And who controls an API's process writes no row that tells of a vault.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -7,7 +7,7 @@ import { newApiKey } from '../../src/identity/auth/api-key.ts'
 import { addOrigins, removeOrigins, setPasskeyDomain } from '../../src/identity/projects/settings.ts'
 import { verifyServiceRows } from '../../src/operators/audit/verify-service-rows.ts'
 import { createProject } from '../../src/operators/projects.ts'
-import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { runCli } from '../support/cli.ts'
 import { longTest } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
@@ -339,7 +339,7 @@ describe('with full control of the API process an audit row', () => {
     async (action) => {
       for (const key of [service.ctx.sealer, service.ctx.identity]) {
         const made = await createProject(service.ctx, { name: 'Told', actor: 'operator' })
-        const forger = createCustodyAudit({ db: service.ctx.db, deploymentKey: key, now: () => new Date() })
+        const forger = createVaultAudit({ db: service.ctx.db, deploymentKey: key, now: () => new Date() })
         const wallet = randomUUID()
         await forger.commit({ projectId: made.projectId, actor: 'user:x', action, subject: wallet, details: {} })
         const { broken } = await service.ctx.vault.verifyAudit({ chain: made.projectId, heads: [] })

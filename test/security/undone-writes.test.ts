@@ -1,5 +1,5 @@
-// A database that answers to writes and undoes them, by triggers of its owner: what decides who may do something is then refused, and
-// nothing is handed out.
+// A database that answers to writes and undoes them, by triggers of its owner: what decides who may do something is
+// then refused, and nothing is handed out.
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'

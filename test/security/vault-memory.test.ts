@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { walletMac } from '../../src/identity/auth/row-macs.ts'
@@ -196,8 +196,8 @@ const secretsOf = async (wallet: WalletRow, by: Credentials, pin: string | null)
 }
 
 /**
- * What the platform's AES, X25519 and PBKDF2 were given is in memory that it has freed, or will free when it collects: further
- * requests use that again. For Polkadot PBKDF2 is given the entropy of a phrase.
+ * What the platform's AES, X25519 and PBKDF2 were given is in memory that it has freed, or will free when it collects:
+ * further requests use that again. For Polkadot PBKDF2 is given the entropy of a phrase.
  */
 const LATE_TO_GO = /: (?:wallet key|key for policies)$|(?:Polkadot|phrase): entropy$/
 /** Far more than it takes. */

@@ -28,7 +28,10 @@ const RECEIPT_DEADLINE_MS = 60_000
 /** A transaction sent by a test; the sender is by default the first funded account. */
 type Sending = { readonly to: Address; readonly value?: bigint; readonly data?: Hex; readonly account?: Account }
 
-/** BIP-39: the seed of the phrase that test chains fund, whose keys are public knowledge. The platform's PBKDF2 takes a millisecond. */
+/**
+ * BIP-39: the seed of the phrase that test chains fund, whose keys are public knowledge. The platform's PBKDF2 takes a
+ * millisecond.
+ */
 const fundedRoot = HDKey.fromMasterSeed(
   pbkdf2Sync('test test test test test test test test test test test junk', 'mnemonic', 2048, 64, 'sha512'),
 )
@@ -52,8 +55,9 @@ const clientsOf = (chain: Chain, rpcUrl: string) => {
 }
 
 /**
- * Starts a local chain with a network's testnet chain id and its bound for the gas of a transaction, or with another chain id. It
- * mines a block for each transaction at once, and no others. viem's test clients are part of it, for everything that has no function here.
+ * Starts a local chain with a network's testnet chain id and its bound for the gas of a transaction, or with another
+ * chain id. It mines a block for each transaction at once, and no others. viem's test clients are part of it, for
+ * everything that has no function here.
  */
 export const startChain = async (network: Network, { chainId: chosenId, ...options }: Partial<AnvilOptions> = {}) => {
   const { chainId, maxTransactionGas } =
@@ -74,7 +78,10 @@ export const startChain = async (network: Network, { chainId: chosenId, ...optio
   /** Plain JSON-RPC, without a library. */
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
 
-  /** Not by viem, which asks once for each new block: it misses one that comes while it asks, and the chain mines no other. */
+  /**
+   * Not by viem, which asks once for each new block: it misses one that comes while it asks, and the chain mines no
+   * other.
+   */
   const receiptOf = async (hash: Hex): Promise<TransactionReceipt> => {
     for (const deadline = Date.now() + RECEIPT_DEADLINE_MS; ; await sleep(5)) {
       try {

@@ -13,7 +13,10 @@ const PATHS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** Chromium without windows, tabs and a profile's services, as Debian packages it: pages take about a third of the CPU time. */
+/**
+ * Chromium without windows, tabs and a profile's services, as Debian packages it: pages take about a third of the CPU
+ * time.
+ */
 const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell'
 
 const ARGUMENTS = [
@@ -37,8 +40,8 @@ const shellPath = (): string | null =>
   !process.env.CHROMIUM_PATH && existsSync(HEADLESS_SHELL) ? HEADLESS_SHELL : null
 
 /**
- * Whether tests in a browser can run here. Without a browser they are skipped with a printed reason. With CI=true they are
- * not skipped but fail.
+ * Whether tests in a browser can run here. Without a browser they are skipped with a printed reason. With CI=true they
+ * are not skipped but fail.
  */
 export const hasChromium = (): boolean => {
   if (chromiumPath() !== null) return true

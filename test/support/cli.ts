@@ -1,4 +1,5 @@
-// The operator's commands: in this process, or as processes of their own where that is the point, which cost a second each.
+// The operator's commands: in this process, or as processes of their own where that is the point, which cost a second
+// each.
 
 import { Readable, Writable } from 'node:stream'
 import { runCommand } from '../../src/main/run-command.ts'
@@ -47,5 +48,8 @@ export const runCliProcess = async (...command: Parameters<typeof startCli>) => 
   return { exitCode: await child.exited, output, errors }
 }
 
-/** What a refused command ends with: 2 for a wrong use of it, which commander reports with these first words, and else 1. */
+/**
+ * What a refused command ends with: 2 for a wrong use of it, which commander reports with these first words, and else
+ * 1.
+ */
 export const exitCodeOf = (errors: string): number => (/^(?:error: |Usage: )/.test(errors) ? 2 : 1)

@@ -31,7 +31,10 @@ const ATTRIBUTE = closed(
   ['key', 'value'],
 )
 
-/** opentelemetry/proto/trace/v1/trace.proto, as https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding writes it. */
+/**
+ * opentelemetry/proto/trace/v1/trace.proto, as https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding writes
+ * it.
+ */
 const SPAN = closed(
   {
     traceId: hex(32),

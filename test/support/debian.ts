@@ -1,5 +1,6 @@
-// An empty Debian with systemd as its first process, in namespaces of its own: a machine for a test that installs something. Its
-// network has a way out (slirp4netns), by which it also reaches this machine's loopback, at GATEWAY. Needs root.
+// An empty Debian with systemd as its first process, in namespaces of its own: a machine for a test that installs
+// something. Its network has a way out (slirp4netns), by which it also reaches this machine's loopback, at GATEWAY.
+// Needs root.
 
 import { appendFile, cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -31,7 +32,10 @@ const must = async (...words: readonly string[]): Promise<void> => {
   if ((await child.exited) !== 0) throw new Error(`${words[0]} failed: ${errors.slice(-2_000)}`)
 }
 
-/** The root file system: what debootstrap installs, systemd, and the authorities of certificates that this machine has added. */
+/**
+ * The root file system: what debootstrap installs, systemd, and the authorities of certificates that this machine has
+ * added.
+ */
 const makeRoot = async (root: string): Promise<boolean> => {
   await must('debootstrap', '--variant=minbase', '--include=systemd-sysv,dbus', 'trixie', root)
   await writeFile(join(root, 'etc/resolv.conf'), `nameserver ${NAME_SERVER}\n`)

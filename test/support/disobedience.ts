@@ -1,5 +1,5 @@
-// A database that answers to writes and undoes them: triggers that its owner plants on any table. Each is named by what happens
-// to a write there.
+// A database that answers to writes and undoes them: triggers that its owner plants on any table. Each is named by what
+// happens to a write there.
 
 import type { Sql } from 'postgres'
 

@@ -1,5 +1,5 @@
-// Programs that read the OpenAPI document, each run on Node as its own command does. Those that generate clients write them with
-// TypeScript 5, which the client package has; the root's TypeScript 7 has no interface for programs.
+// Programs that read the OpenAPI document, each run on Node as its own command does. Those that generate clients write
+// them with TypeScript 5, which the client package has; the root's TypeScript 7 has no interface for programs.
 
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

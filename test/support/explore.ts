@@ -1,5 +1,5 @@
-// Explores every reachable state of a model and checks two things: each state fulfils every claim, and from each state an
-// end can be reached by steps that the system itself is sure to take.
+// Explores every reachable state of a model and checks two things: each state fulfils every claim, and from each state
+// an end can be reached by steps that the system itself is sure to take.
 
 /** Thrown if a step does something forbidden. */
 export class Broken extends Error {}

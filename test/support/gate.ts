@@ -7,7 +7,10 @@ import { callRpc } from '../../devnet/rpc.ts'
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type Reply = { id: unknown; result?: unknown; error?: unknown }
 
-/** A request that is held back, until the end of its block at the latest: a test that fails keeps nothing from the others. */
+/**
+ * A request that is held back, until the end of its block at the latest: a test that fails keeps nothing from the
+ * others.
+ */
 export type Held = Disposable & {
   /** Resolves when the request is waiting. */
   readonly reached: Promise<void>
@@ -42,8 +45,8 @@ const changing =
   }
 
 /**
- * Faults of a node's HTTP answer. The node itself has received the request and done what it asks for, so a careless client
- * would do it twice.
+ * Faults of a node's HTTP answer. The node itself has received the request and done what it asks for, so a careless
+ * client would do it twice.
  */
 export const ANSWER_FAULTS = {
   'drops the connection': ({ response }) => void response.destroy(),

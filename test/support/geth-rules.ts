@@ -1,7 +1,7 @@
-// A node with go-ethereum's rules for transactions, in front of one that accepts nearly all. The pool is here, the blocks are
-// made there. Rules and messages are those of go-ethereum 1.17: internal/ethapi (SubmitTransaction),
-// core/txpool/validation.go, core/txpool/legacypool (add, demoteUnexecutables, list.Add). Only transactions that were sent
-// through this node are in its pool.
+// A node with go-ethereum's rules for transactions, in front of one that accepts nearly all. The pool is here, the
+// blocks are made there. Rules and messages are those of go-ethereum 1.17: internal/ethapi (SubmitTransaction),
+// core/txpool/validation.go, core/txpool/legacypool (add, demoteUnexecutables, list.Add). Only transactions that were
+// sent through this node are in its pool.
 
 import { type Hex, keccak256, parseTransaction, recoverTransactionAddress, type TransactionSerialized } from 'viem'
 import { callRpc } from '../../devnet/rpc.ts'
@@ -61,7 +61,9 @@ const executable = (pool: Pool, { nextNonce }: Account): readonly Pooled[] => {
   return ready
 }
 
-/** Drops transactions that are mined, cannot be paid any more, or are too many behind a gap. @returns those not mined */
+/**
+ * Drops transactions that are mined, cannot be paid any more, or are too many behind a gap. @returns those not mined
+ */
 const prune = (pool: Pool, account: Account): readonly Pooled[] => {
   for (const nonce of pool.keys()) if (nonce < account.nextNonce) pool.delete(nonce)
   const unpaid = [...pool.values()].filter(({ cost }) => cost > account.balance)

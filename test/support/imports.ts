@@ -57,7 +57,10 @@ export const scriptsIn = (folder: string): string[] =>
 /** All files but the tests. */
 export const readSources = (): File[] => PLACES.flatMap(scriptsIn).map(readSource)
 
-/** The paths of our files that a program loads, itself among them: its imports of values, and theirs, also those made later. */
+/**
+ * The paths of our files that a program loads, itself among them: its imports of values, and theirs, also those made
+ * later.
+ */
 export const loadedBy = (program: string): ReadonlySet<string> => {
   const loaded = new Set([program])
   for (const path of loaded) {

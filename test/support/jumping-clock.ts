@@ -1,5 +1,5 @@
-// Preloaded into a process: its wall clock jumps by a day at each SIGUSR2, ahead first and then behind. As on a real host,
-// timers and performance.now() go on undisturbed.
+// Preloaded into a process: its wall clock jumps by a day at each SIGUSR2, ahead first and then behind. As on a real
+// host, timers and performance.now() go on undisturbed.
 
 const DAY_MS = 86_400_000
 const JUMPS_MS = [DAY_MS, -DAY_MS]

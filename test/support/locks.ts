@@ -2,7 +2,10 @@
 
 import type { Sql } from 'postgres'
 
-/** Lets those who wait for a lock go on. The end of its block does so, too, so that a test that fails leaves no lock behind. */
+/**
+ * Lets those who wait for a lock go on. The end of its block does so, too, so that a test that fails leaves no lock
+ * behind.
+ */
 export type Release = (() => Promise<void>) & AsyncDisposable
 
 /** Holds up everybody who writes to a table, or who reads it, too. @returns what lets them go on. */

@@ -1,5 +1,5 @@
-// A gateway on loopback in front of the service. It passes each request on, so that the service has done what was asked for, and
-// can then replace or lose the answer, as gateways do.
+// A gateway on loopback in front of the service. It passes each request on, so that the service has done what was asked
+// for, and can then replace or lose the answer, as gateways do.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

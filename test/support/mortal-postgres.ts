@@ -1,4 +1,5 @@
-// A PostgreSQL server that a test kills (SIGKILL), all of its processes at once, and starts again on the same folder and port.
+// A PostgreSQL server that a test kills (SIGKILL), all of its processes at once, and starts again on the same folder
+// and port.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +11,10 @@ import { startTestPostgres } from './postgres.ts'
 
 const POLL_MS = 20
 
-/** Its sessions would end by themselves without their parent, but only after what they are doing. Empty on other systems than Linux. */
+/**
+ * Its sessions would end by themselves without their parent, but only after what they are doing. Empty on other systems
+ * than Linux.
+ */
 const sessionsOf = async (pid: number): Promise<readonly number[]> => {
   const pids = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return pids.split(' ').filter(Boolean).map(Number)
@@ -28,14 +32,15 @@ const killNow = (pid: number): void => {
 }
 
 /**
- * Connections of a test to a server that may die at any time. Without array types: the driver asks for these on each new connection
- * in a promise that nobody awaits (postgres 3.4, fetchArrayTypes), and its failure would end the test. So arrays are read as JSON.
+ * Connections of a test to a server that may die at any time. Without array types: the driver asks for these on each
+ * new connection in a promise that nobody awaits (postgres 3.4, fetchArrayTypes), and its failure would end the test.
+ * So arrays are read as JSON.
  */
 export const connectToMortal = (url: string): Sql => postgres(url, { max: 2, onnotice: () => {}, fetch_types: false })
 
 /**
- * Asks, and asks again if the error is of the session before. The driver keeps the error that ended a session, and answers the
- * first question of the next one with it (postgres 3.4, `errorResponse`).
+ * Asks, and asks again if the error is of the session before. The driver keeps the error that ended a session, and
+ * answers the first question of the next one with it (postgres 3.4, `errorResponse`).
  */
 export const askAfresh = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
   try {

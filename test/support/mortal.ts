@@ -1,4 +1,5 @@
-// A process of the service whose connections go through proxies. When a chosen message passes, it is killed (SIGKILL), or PostgreSQL.
+// A process of the service whose connections go through proxies. When a chosen message passes, it is killed (SIGKILL),
+// or PostgreSQL.
 
 import { type Program, programPath } from './programs.ts'
 import type { Service } from './service.ts'

@@ -11,7 +11,9 @@ const run = async (cwd: string, ...command: string[]): Promise<string> => {
   return texts.join('')
 }
 
-/** Builds the package in a folder of its own below `node_modules`. @returns its parts, and a function that removes them */
+/**
+ * Builds the package in a folder of its own below `node_modules`. @returns its parts, and a function that removes them
+ */
 export const packClient = async () => {
   const cache = join(ROOT, 'node_modules/.cache')
   await mkdir(cache, { recursive: true })

@@ -74,7 +74,8 @@ const preparedCluster = async (): Promise<string> => {
   // Another process may have been faster.
   await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }))
   await rm(`${unfinished}.log`, { force: true })
-  // Deletes those of older migrations. Unfinished ones, with a process number at the end, may belong to another process.
+  // Deletes those of older migrations. Unfinished ones, with a process number at the end, may belong to another
+  // process.
   for (const other of readdirSync(CACHE_FOLDER)) {
     const pid = /\.([0-9]+)(?:\.log)?$/.exec(other)?.[1]
     if (other !== name && (pid === undefined || !isRunning(Number(pid))))
@@ -84,8 +85,8 @@ const preparedCluster = async (): Promise<string> => {
 }
 
 /**
- * Where a test server's folder is made: in memory if there is room. Each test file makes and deletes a database of 600 files:
- * 50 ms of CPU there, up to 350 ms on a disk.
+ * Where a test server's folder is made: in memory if there is room. Each test file makes and deletes a database of 600
+ * files: 50 ms of CPU there, up to 350 ms on a disk.
  */
 export const quickFolder = (): string => {
   try {
@@ -99,7 +100,9 @@ export const quickFolder = (): string => {
 
 const NOT_DURABLE = { durable: false, settings: { max_wal_size: '256MB' } } as const
 
-/** Starts a server on a copy of the prepared cluster, in a folder that does not exist yet; it ends with this process. */
+/**
+ * Starts a server on a copy of the prepared cluster, in a folder that does not exist yet; it ends with this process.
+ */
 export const startTestPostgres = async (
   dataDirectory: string,
   options: Omit<PostgresOptions, 'dataDirectory'> = NOT_DURABLE,
@@ -110,8 +113,8 @@ export const startTestPostgres = async (
 }
 
 /**
- * Starts a server for this process only. It ends with the process, but bun test does not say when it ends. So the folder's
- * name has the process's number, and the next process deletes it.
+ * Starts a server for this process only. It ends with the process, but bun test does not say when it ends. So the
+ * folder's name has the process's number, and the next process deletes it.
  */
 const startOwnServer = async (): Promise<string> => {
   for (const parent of new Set([tmpdir(), quickFolder()])) {
@@ -245,7 +248,8 @@ const bindNetworks = async (sql: Sql): Promise<void> => {
 const MAINTENANCE_DATABASE = 'template1'
 
 /**
- * Makes the first database of a test's own server, which the test may restart, a copy of the template. It is deleted with the server.
+ * Makes the first database of a test's own server, which the test may restart, a copy of the template. It is deleted
+ * with the server.
  * @param serverUrl of `startTestPostgres`
  */
 export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase> => {
@@ -257,7 +261,10 @@ export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase>
   return { ...accessTo(serverUrl, name), url: serverUrl }
 }
 
-/** Makes the tables in an empty database of a server that is no copy of the prepared cluster. @param url the superuser's, with the database. */
+/**
+ * Makes the tables in an empty database of a server that is no copy of the prepared cluster. @param url the
+ * superuser's, with the database.
+ */
 export const fillDatabase = async (url: string): Promise<TestDatabase> => {
   await migrate(url)
   await onServer(url, makeLoginUsers)

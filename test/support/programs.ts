@@ -1,5 +1,5 @@
-// The programs as tests start them. `bun run test` bundles each of them once: a process then starts with a third of the work,
-// as it reads a few files instead of a thousand. A test that runs by itself starts them from their sources.
+// The programs as tests start them. `bun run test` bundles each of them once: a process then starts with a third of the
+// work, as it reads a few files instead of a thousand. A test that runs by itself starts them from their sources.
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

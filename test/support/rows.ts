@@ -1,8 +1,8 @@
 import postgres from 'postgres'
 
 /**
- * Counts the rows of every table, including the job queue's, to check that nothing is left behind. But not the links of the audit's
- * chains, which a vault makes by itself within a second.
+ * Counts the rows of every table, including the job queue's, to check that nothing is left behind. But not the links of
+ * the audit's chains, which a vault makes by itself within a second.
  */
 export const countRows = async (url: string): Promise<Record<string, number>> => {
   const sql = postgres(url, { max: 1 })

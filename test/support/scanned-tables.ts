@@ -1,10 +1,13 @@
-// Finds what a statement reads or writes as a whole while it holds a lock: on a large table that takes long, and everybody waits.
+// Finds what a statement reads or writes as a whole while it holds a lock: on a large table that takes long, and
+// everybody waits.
 
 import pg from 'pg'
 
 type Scans = ReadonlyMap<string, { readonly scans: number; readonly file: number }>
 
-/** By table: how often this transaction has read it as a whole, and the file that holds it, which a rewrite replaces. */
+/**
+ * By table: how often this transaction has read it as a whole, and the file that holds it, which a rewrite replaces.
+ */
 const readScans = async (client: pg.Client): Promise<Scans> => {
   const { rows } = await client.query<{ name: string; scans: string; file: string }>(
     `select relname as name, coalesce(pg_stat_get_xact_numscans(oid), 0) as scans,
@@ -14,7 +17,9 @@ const readScans = async (client: pg.Client): Promise<Scans> => {
   return new Map(rows.map(({ name, scans, file }) => [name, { scans: Number(scans), file: Number(file) }]))
 }
 
-/** Runs statements in a transaction that is undone. @returns the tables from before it that one of them went through. */
+/**
+ * Runs statements in a transaction that is undone. @returns the tables from before it that one of them went through.
+ */
 export const scannedTables = async (databaseUrl: string, statements: readonly string[]): Promise<readonly string[]> => {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()

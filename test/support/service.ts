@@ -193,7 +193,10 @@ const clientOf = (
   const postOnce = (path: string, body: unknown, headers?: Record<string, string | undefined>) =>
     call(path, { body, ...(headers === undefined ? {} : { headers }) })
 
-  /** Does what a refusal tells, as clients do: on a slow machine the service refuses some of those that wait for one owner or signer. */
+  /**
+   * Does what a refusal tells, as clients do: on a slow machine the service refuses some of those that wait for one
+   * owner or signer.
+   */
   const post: typeof postOnce = async (...request) => {
     for (let tries = 1; ; tries += 1) {
       const answer = await postOnce(...request)

@@ -1,5 +1,5 @@
-// A proxy in front of a real node that can be in trouble, by HTTP and by WebSocket. Several of them in front of one node are like several nodes of one
-// network, of which some are ill.
+// A proxy in front of a real node that can be in trouble, by HTTP and by WebSocket. Several of them in front of one
+// node are like several nodes of one network, of which some are ill.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +8,10 @@ import { callRpc } from '../../devnet/rpc.ts'
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type Reply = { id: unknown; result?: unknown; error?: unknown }
 
-/** `lags`: it stays at the block that was the newest when the trouble began. `lies`: it says that it is of another chain. */
+/**
+ * `lags`: it stays at the block that was the newest when the trouble began. `lies`: it says that it is of another
+ * chain.
+ */
 export const TROUBLES = ['closes', 'answers 500', 'answers 429', 'hangs', 'lies', 'truncates', 'lags'] as const
 export type Trouble = (typeof TROUBLES)[number]
 
@@ -134,7 +137,10 @@ export const startSickNode = (rpcUrl: string, familyName: keyof typeof FAMILIES 
     response.writeHead(200, { 'content-type': 'application/json' }).end(await answerTo(body, now))
   }
 
-  /** By WebSocket it has no statuses for its answers: it closes the connection, and refuses the next one with the status. */
+  /**
+   * By WebSocket it has no statuses for its answers: it closes the connection, and refuses the next one with the
+   * status.
+   */
   const webSockets = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',

@@ -1,5 +1,5 @@
-// Asks a service for signatures and lists, a few at once, until the file STOP is there. Runs inside of the machine that serves it, with
-// nothing but the runtime. Prints how many requests were answered, and each that failed.
+// Asks a service for signatures and lists, a few at once, until the file STOP is there. Runs inside of the machine that
+// serves it, with nothing but the runtime. Prints how many requests were answered, and each that failed.
 
 import { existsSync, readFileSync } from 'node:fs'
 

@@ -30,7 +30,9 @@ export const textOf = (mail: ReceivedMail): string => {
 /** The six-digit code in a mail. */
 export const codeOf = (mail: ReceivedMail): string => /\b[0-9]{6}\b/.exec(textOf(mail))?.[0] ?? 'none'
 
-/** A mail server that stores its mails. @param input.login the only user who may log in, over an encrypted connection. */
+/**
+ * A mail server that stores its mails. @param input.login the only user who may log in, over an encrypted connection.
+ */
 export const startSmtp = async (
   input: { readonly login?: { readonly user: string; readonly password: string } } = {},
 ) => {

@@ -51,8 +51,8 @@ const namesOf = ({ specVersion, transactionVersion }: Version) => [
 ]
 
 /**
- * A runtime's code with the next spec version. The runtime and its metadata are otherwise the same. It refuses extrinsics
- * that were signed for the version before.
+ * A runtime's code with the next spec version. The runtime and its metadata are otherwise the same. It refuses
+ * extrinsics that were signed for the version before.
  */
 const nextCode = (code: string, version: Version): string => {
   const bytes = Buffer.from(code.slice(2), 'hex')
@@ -72,7 +72,10 @@ const nextCode = (code: string, version: Version): string => {
 /** The network of the chains that nearly all files start. */
 const USUAL = 'Polkadot'
 
-/** A chain without blocks, in a process that an earlier file has used: it has its modules and the compiled runtime already. */
+/**
+ * A chain without blocks, in a process that an earlier file has used: it has its modules and the compiled runtime
+ * already.
+ */
 let parked: Chopsticks | null = null
 
 const takeParked = async (): Promise<Chopsticks | null> => {
@@ -91,8 +94,8 @@ const park = async (chain: Chopsticks): Promise<void> => {
 }
 
 /**
- * Starts a local Asset Hub that builds a block for each extrinsic at once, and no others. Accounts are empty until they are
- * funded.
+ * Starts a local Asset Hub that builds a block for each extrinsic at once, and no others. Accounts are empty until they
+ * are funded.
  */
 export const startSubstrateChain = async (
   network: SubstrateNetwork,

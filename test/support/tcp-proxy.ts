@@ -1,5 +1,5 @@
-// A TCP connection's middle: it can go silent, as a network does that loses every packet. Nothing is closed and nothing refused. Or it is
-// far away: all answers come late, however many are under way.
+// A TCP connection's middle: it can go silent, as a network does that loses every packet. Nothing is closed and nothing
+// refused. Or it is far away: all answers come late, however many are under way.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
@@ -19,7 +19,10 @@ export type TcpProxy = {
   readonly stop: () => Promise<void>
 }
 
-/** @param target a URL with host and port, as of PostgreSQL. @param answerDelayMs how much later what the target sends arrives. */
+/**
+ * @param target a URL with host and port, as of PostgreSQL. @param answerDelayMs how much later what the target sends
+ * arrives.
+ */
 export const startTcpProxy = async (target: string, answerDelayMs = 0): Promise<TcpProxy> => {
   const { hostname } = new URL(target)
   let port = Number(new URL(target).port)

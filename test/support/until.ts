@@ -1,7 +1,10 @@
 const PATIENCE_MS = 60_000
 const POLL_MS = 20
 
-/** Looks again and again until it is right, by default: true. @returns what it saw then @throws Error if that takes too long */
+/**
+ * Looks again and again until it is right, by default: true. @returns what it saw then @throws Error if that takes too
+ * long
+ */
 export const until = async <Value>(
   look: () => Value | Promise<Value>,
   isRight: (value: Value) => boolean = (value) => value === true,

@@ -1,4 +1,5 @@
-// The MACs of wallets' rows, made by PostgreSQL: for wallets that a test writes or edits, and that an API shall take for its own.
+// The MACs of wallets' rows, made by PostgreSQL: for wallets that a test writes or edits, and that an API shall take
+// for its own.
 
 import postgres from 'postgres'
 import type { Sealer } from '../../src/platform/sealing/sealer.ts'
@@ -17,7 +18,10 @@ const COLUMNS = [
 /** HMAC-SHA-256 (RFC 2104) of all columns, each after its length. $1 and $2 are the padded keys. */
 const MAC = `sha256($2::bytea || sha256($1::bytea || ${COLUMNS.map((of) => `int4send(octet_length(${of})) || ${of}`).join(' || ')}))`
 
-/** Makes the MACs of all wallets, or of one, as they are now: what somebody with IDENTITY_KEY can. @param of.url as superuser. */
+/**
+ * Makes the MACs of all wallets, or of one, as they are now: what somebody with IDENTITY_KEY can. @param of.url as
+ * superuser.
+ */
 export const authenticateWallets = async (of: {
   readonly url: string
   readonly identity: Pick<Sealer, 'derive'>

@@ -1,6 +1,6 @@
-// Proxies for the connections of a process: PostgreSQL's protocol, JSON-RPC over HTTP, and the vault's socket. They pass on message
-// by message. At any message the process can be killed, or PostgreSQL: before the other side receives it or after it has answered. A
-// request to a node, or its answer, can also be lost; the client then gets 502.
+// Proxies for the connections of a process: PostgreSQL's protocol, JSON-RPC over HTTP, and the vault's socket. They
+// pass on message by message. At any message the process can be killed, or PostgreSQL: before the other side receives
+// it or after it has answered. A request to a node, or its answer, can also be lost; the client then gets 502.
 //
 // A message is what makes the other side do something: for PostgreSQL an executed statement (with its Parse, Bind and
 // Describe; the login does not count), for a node one HTTP request (a batch is one), for the vault one request.
@@ -15,7 +15,9 @@ export type Wire = 'db' | 'node' | 'vault'
 export type Moment = 'before' | 'after'
 
 export type Tap = {
-  /** Called with every message before it is passed on. @returns the moment at which somebody is killed; null to pass it. */
+  /**
+   * Called with every message before it is passed on. @returns the moment at which somebody is killed; null to pass it.
+   */
   readonly heard: (wire: Wire, kind: string) => Moment | null
   /** Called at that moment. When it resolves, a connection to a database is closed, and a message to a node goes on. */
   readonly kill: () => Promise<void>

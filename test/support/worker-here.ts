@@ -1,5 +1,5 @@
-// A worker in the test's own process, where the API is too: it starts in a tenth of the CPU time of a process. What a process does
-// at its start, with signals or without its database is tested with a process, `service.startWorker`.
+// A worker in the test's own process, where the API is too: it starts in a tenth of the CPU time of a process. What a
+// process does at its start, with signals or without its database is tested with a process, `service.startWorker`.
 
 import { beginQueue, keepWorking } from '../../jobs/queue.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
@@ -10,7 +10,10 @@ export type WorkerCtx = Awaited<ReturnType<typeof createWorkerCtx>>
 
 export type WorkerHere = { readonly stop: () => Promise<void> }
 
-/** Starts a worker, with environment variables that differ from the service's, if any. It must be stopped before the service. */
+/**
+ * Starts a worker, with environment variables that differ from the service's, if any. It must be stopped before the
+ * service.
+ */
 export const startWorkerHere = async (
   { variables, database }: Pick<Service, 'variables' | 'database'>,
   changes: Readonly<Record<string, string>> = {},

@@ -128,8 +128,8 @@ describe('a token list', () => {
   })
 })
 
-// Cases named after files of test/schema in github.com/Uniswap/token-lists hold the content of that file. Each case is also
-// checked with the official schema.
+// Cases named after files of test/schema in github.com/Uniswap/token-lists hold the content of that file. Each case is
+// also checked with the official schema.
 describe('the official format', () => {
   const ajv = new Ajv({ strict: false })
   addFormats(ajv)

@@ -1,5 +1,5 @@
-// A request's trace, from the client's own span to the mined transaction: an API, a vault and a worker as processes of their own, a
-// chain, and a collector that checks what it gets.
+// A request's trace, from the client's own span to the mined transaction: an API, a vault and a worker as processes of
+// their own, a chain, and a collector that checks what it gets.
 
 import { expect, test } from 'bun:test'
 import { parseEther } from 'viem'

@@ -1,5 +1,6 @@
-// Custody commits the audit row and the charge of a policy before a signature leaves. What the caller then records, or fails to
-// record, changes neither. The database refuses rows of one table here, as a full disk or a killed API would stop them.
+// The vault commits the audit row and the charge of a policy before a signature leaves. What the caller then records,
+// or fails to record, changes neither. The database refuses rows of one table here, as a full disk or a killed API
+// would stop them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

@@ -6,8 +6,8 @@ import { eventTroubles, noteStatuses } from '../events/troubles.ts'
 import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
 /**
- * The only possible failure here. It needs a machine that stood still, or an era that ended while a process was away: nobody
- * else has the keys, and nothing reverts.
+ * The only possible failure here. It needs a machine that stood still, or an era that ended while a process was away:
+ * nobody else has the keys, and nothing reverts.
  */
 const FAILURE_CODES = ['expired']
 
@@ -51,8 +51,8 @@ export const unfinished = async (sql: Sql): Promise<readonly string[]> => {
 }
 
 /**
- * Reports recorded transactions without a job that sends them, and the other way round. Neither may ever happen. Transactions
- * that lapsed unsent need no job.
+ * Reports recorded transactions without a job that sends them, and the other way round. Neither may ever happen.
+ * Transactions that lapsed unsent need no job.
  */
 export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql<{ id: string; isRecorded: boolean }[]>`

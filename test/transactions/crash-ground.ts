@@ -1,5 +1,5 @@
-// What a crash test needs of a chain of one family: signers with everything that they need, for the sending world and for the
-// check afterwards.
+// What a crash test needs of a chain of one family: signers with everything that they need, for the sending world and
+// for the check afterwards.
 
 import type { Sql } from 'postgres'
 import type { Network } from '../../db/words.ts'

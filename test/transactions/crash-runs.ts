@@ -1,10 +1,11 @@
-// The vault, the API, the worker or PostgreSQL is killed between two steps of the submission, started again, and left alone until
-// nothing is left to do. Then the chain is compared with our tables. Every message of a process to the database, to the node or to the vault is a step
-// boundary, where the process or PostgreSQL is killed. Undisturbed runs measure which boundaries there are, and the crashes are
-// spread over them. Only a process that is killed, or starts without PostgreSQL, may end.
+// The vault, the API, the worker or PostgreSQL is killed between two steps of the submission, started again, and left
+// alone until nothing is left to do. Then the chain is compared with our tables. Every message of a process to the
+// database, to the node or to the vault is a step boundary, where the process or PostgreSQL is killed. Undisturbed runs
+// measure which boundaries there are, and the crashes are spread over them. Only a process that is killed, or starts
+// without PostgreSQL, may end.
 //
-// `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.long.test.ts` repeats one run. If other boundaries are measured, set
-// `STRONGROOM_CRASH_POINT` too, as a failed run prints it, to get the same point.
+// `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.long.test.ts` repeats one run. If other boundaries are
+// measured, set `STRONGROOM_CRASH_POINT` too, as a failed run prints it, to get the same point.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -199,7 +200,9 @@ const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome
   return { spot, kills, isHit, troubles: [...troubles, ...(await world.account(intents))] }
 }
 
-/** Some points occur only while a process has nothing cached, or after a lost sending: they are reached the second time. */
+/**
+ * Some points occur only while a process has nothing cached, or after a lost sending: they are reached the second time.
+ */
 const crashForSure = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome> => {
   const first = await crash(world, plan, spot)
   if (first.isHit || first.troubles.length > 0) return first
@@ -266,7 +269,10 @@ const measure = async (world: CrashWorld): Promise<readonly Measured[]> => {
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b))
 
-/** Steps of the golden ratio are spread evenly in any number, and reach every index if they share no divisor with the count. */
+/**
+ * Steps of the golden ratio are spread evenly in any number, and reach every index if they share no divisor with the
+ * count.
+ */
 const strideOf = (count: number): number => {
   let stride = Math.round(count * GOLDEN_RATIO)
   while (greatestCommonDivisor(stride, count) > 1) stride += 1

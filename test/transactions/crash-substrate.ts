@@ -96,7 +96,9 @@ const readFee = async (chain: TestSubstrateChain, raw: string, blockHash: string
 
 type Spent = { readonly signer: string; readonly planck: bigint }
 
-/** @returns a function that reads the new blocks: the sender of each extrinsic, and its cost according to the runtime. */
+/**
+ * @returns a function that reads the new blocks: the sender of each extrinsic, and its cost according to the runtime.
+ */
 const createScan = async (chain: TestSubstrateChain, signers: readonly Signer[]) => {
   const registry = new TypeRegistry()
   registry.setMetadata(new Metadata(registry, (await chain.rpc('state_getMetadata')) as `0x${string}`))

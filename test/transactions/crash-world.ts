@@ -1,5 +1,6 @@
-// The world of a crash test: a vault, an API and a worker on some chain, as processes that can be killed at any message, as can their
-// PostgreSQL, and clients. The vault has a journal, and must never take its own database for one that was restored.
+// The world of a crash test: a vault, an API and a worker on some chain, as processes that can be killed at any
+// message, as can their PostgreSQL, and clients. The vault has a journal, and must never take its own database for one
+// that was restored.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMortal, type Mortal } from '../support/mortal.ts'

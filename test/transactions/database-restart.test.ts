@@ -1,5 +1,5 @@
-// PostgreSQL is restarted under load, orderly or not, and connections are cut: every request ends in time, with success or a
-// correct error, nothing is half done, and the worker continues by itself.
+// PostgreSQL is restarted under load, orderly or not, and connections are cut: every request ends in time, with success
+// or a correct error, nothing is half done, and the worker continues by itself.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

@@ -1,8 +1,8 @@
-// Explores every order in which things may happen to a few transactions, in two models. The plain model (small-world.ts) is
-// exact but grows fast. The folded model (folded-world.ts) covers two intents with all faults at once, and three intents
-// without a reorganisation. Speed-ups are explored in the plain model only.
-// Two things show that the folded model loses nothing: each state of the plain model is found in it, and rules that are
-// broken on purpose are detected.
+// Explores every order in which things may happen to a few transactions, in two models. The plain model
+// (small-world.ts) is exact but grows fast. The folded model (folded-world.ts) covers two intents with all faults at
+// once, and three intents without a reorganisation. Speed-ups are explored in the plain model only. Two things show
+// that the folded model loses nothing: each state of the plain model is found in it, and rules that are broken on
+// purpose are detected.
 
 import { describe, expect, test } from 'bun:test'
 import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/signing/transactions/transition.ts'

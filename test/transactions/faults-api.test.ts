@@ -1,5 +1,5 @@
-// Callers and a faulty node: for each operation that calls a node, each of its requests and each fault, the answer is correct
-// and in time, and nothing is left behind.
+// Callers and a faulty node: for each operation that calls a node, each of its requests and each fault, the answer is
+// correct and in time, and nothing is left behind.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

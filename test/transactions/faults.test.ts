@@ -1,5 +1,5 @@
-// The worker and a faulty node: for each job, each request of the job and each fault, nothing wrong is reported, and once the
-// node works again, the transaction is mined once.
+// The worker and a faulty node: for each job, each request of the job and each fault, nothing wrong is reported, and
+// once the node works again, the transaction is mined once.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'

@@ -1,4 +1,5 @@
-// Fees that are paid in an asset, through the API, on a runtime that names assets by their ids and takes fees in sufficient ones.
+// Fees that are paid in an asset, through the API, on a runtime that names assets by their ids and takes fees in
+// sufficient ones.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
@@ -138,7 +139,8 @@ describe('a fee in an asset', () => {
   test('is part of what is signed', async () => {
     const from = await walletWith({ planck: UNIT, asset: 0n })
     const { json: raw } = await sign(from, { asset_id: 'asset:1984' })
-    // After length and version (3 bytes), account (33) and signature (65): era, nonce and tip, then the id in an Option.
+    // After length and version (3 bytes), account (33) and signature (65): era, nonce and tip, then the id in an
+    // Option.
     expect(
       Buffer.from(raw.slice(2), 'hex')
         .subarray(3 + 33 + 65 + 4)

@@ -81,8 +81,8 @@ const unlooked = (slot: Slot): Slot => {
 }
 
 /**
- * The folded states that may represent one signer's part of a world: for each observation of the reconciler a list, of which
- * one must have been reached. States with more remaining chances, or with a higher count, only allow more.
+ * The folded states that may represent one signer's part of a world: for each observation of the reconciler a list, of
+ * which one must have been reached. States with more remaining chances, or with a higher count, only allow more.
  */
 export const foldsOf = (
   unsettled: SmallWorld,

@@ -1,4 +1,5 @@
-// Attempts of final transactions become hashes: each still finds its transaction, and a reorganisation still finds each.
+// Attempts of final transactions become hashes: each still finds its transaction, and a reorganisation still finds
+// each.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sql as text } from 'drizzle-orm'

@@ -1,5 +1,6 @@
-// The folded model of one signer, in which all faults at once can be explored. One of its states represents all states of the
-// plain model that differ only in things which no claim and no later step can see. What is folded, and why nothing is lost:
+// The folded model of one signer, in which all faults at once can be explored. One of its states represents all states
+// of the plain model that differ only in things which no claim and no later step can see. What is folded, and why
+// nothing is lost:
 //
 //   effects    Jobs and workers are not modelled. Any attempt up to the chosen one (and all of them once one was chosen
 //              again after the cancel) may reach a node at any time, or never. That covers every job that runs at once,
@@ -40,7 +41,10 @@ import {
   WAITS,
 } from './rules.ts'
 
-/** What the network has at a nonce: nothing, an attempt (plus one), a stranger's transaction, or a reverted rung (plus one). */
+/**
+ * What the network has at a nonce: nothing, an attempt (plus one), a stranger's transaction, or a reverted rung (plus
+ * one).
+ */
 type Occupant = number
 export const NOBODY: Occupant = 0
 export const SOMEBODY: Occupant = LADDER.rungs + 2
@@ -84,8 +88,8 @@ export type Folded = {
   readonly slots: readonly Slot[]
 }
 
-// There are few states. Each is stored once, so that it has a number and its transitions are computed once. Whether a node
-// has accepted it is left out, because this only changes the reported status (explore.test.ts checks that).
+// There are few states. Each is stored once, so that it has a number and its transitions are computed once. Whether a
+// node has accepted it is left out, because this only changes the reported status (explore.test.ts checks that).
 const states: TransactionState[] = []
 const numbers = new Map<TransactionState, number>()
 const texts = new Map<string, TransactionState>()
@@ -445,7 +449,9 @@ const mine = (world: Folded, emit: Emit): void => {
   more(top)
 }
 
-/** Removes the newest block; its transactions return to the pool, which may lose them. The tracker goes back at once. */
+/**
+ * Removes the newest block; its transactions return to the pool, which may lose them. The tracker goes back at once.
+ */
 const reorganise = (world: Folded, steps: Steps, emit: Emit): void => {
   if (world.reorgs === 0 || world.mined === world.final) return
   const isKnown = world.tracked > world.final

@@ -1,4 +1,5 @@
-// What somebody with the worker's login can do to extrinsics: write whatever a worker may write. No call that is signed changes.
+// What somebody with the worker's login can do to extrinsics: write whatever a worker may write. No call that is signed
+// changes.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { decodeAddress, encodeAddress } from '@polkadot/util-crypto'

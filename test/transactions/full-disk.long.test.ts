@@ -1,5 +1,5 @@
-// PostgreSQL's disk is full: a real server whose data is on a small file system of its own, a tmpfs, filled by a file. Only root on
-// Linux can mount that; elsewhere these tests are skipped.
+// PostgreSQL's disk is full: a real server whose data is on a small file system of its own, a tmpfs, filled by a file.
+// Only root on Linux can mount that; elsewhere these tests are skipped.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
@@ -73,7 +73,8 @@ describe.skipIf(mounted === null)('with a full disk', () => {
   })
 
   const fill = async (): Promise<void> => {
-    // The rest of this segment is on the disk already. Without space for the next one, PostgreSQL would stop as a whole.
+    // The rest of this segment is on the disk already. Without space for the next one, PostgreSQL would stop as a
+    // whole.
     await sql`select pg_switch_wal()`
     await sql`checkpoint`
     const { status } = spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k'])

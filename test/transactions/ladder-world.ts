@@ -1,5 +1,5 @@
-// The set-up for tests of the ladder: a chain that mines on command, go-ethereum's pool in front of it, the service with a
-// worker, and clocks that can be moved back.
+// The set-up for tests of the ladder: a chain that mines on command, go-ethereum's pool in front of it, the service
+// with a worker, and clocks that can be moved back.
 
 import postgres from 'postgres'
 import type { Hex } from 'viem'

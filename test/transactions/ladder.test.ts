@@ -1,5 +1,5 @@
-// The fee ladder on a real chain, behind a pool with go-ethereum's rules: a stuck transaction offers more and more, and in
-// the end is given up.
+// The fee ladder on a real chain, behind a pool with go-ethereum's rules: a stuck transaction offers more and more, and
+// in the end is given up.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
@@ -127,7 +127,9 @@ describe('a transaction with fees that the caller fixed', () => {
 })
 
 describe('a rung that the sender cannot pay', () => {
-  /** A transaction in the pool at its first rung, with `behind` others behind it; the sender has just enough for all. */
+  /**
+   * A transaction in the pool at its first rung, with `behind` others behind it; the sender has just enough for all.
+   */
   const poor = async ({ behind }: { readonly behind: number }) => {
     const from = await world.wallet()
     const id = await world.send(from, { value: ETHER.toString() })

@@ -1,5 +1,5 @@
-// The node that is asked first lies about one thing, and another node tells the truth: nothing is recorded that cannot be taken
-// back.
+// The node that is asked first lies about one thing, and another node tells the truth: nothing is recorded that cannot
+// be taken back.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'

@@ -1,6 +1,6 @@
-// A steady load over two nodes of one network, of which one is always in some trouble, beside the same load over well nodes.
-// No request may fail and no status may be wrong. Figures are printed. `STRONGROOM_LONG=1` runs a quarter of an hour; only then the
-// slowest answers are compared with those of the quiet load, as fewer of them say little.
+// A steady load over two nodes of one network, of which one is always in some trouble, beside the same load over well
+// nodes. No request may fail and no status may be wrong. Figures are printed. `STRONGROOM_LONG=1` runs a quarter of an
+// hour; only then the slowest answers are compared with those of the quiet load, as fewer of them say little.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,10 +1,13 @@
-// What an intent of the small world has signed. Each offer has a name of its own, so that one which was erased is another than
-// one which was signed anew at the same fee. What is erased when it is signed anew is for the running code to say.
+// What an intent of the small world has signed. Each offer has a name of its own, so that one which was erased is
+// another than one which was signed anew at the same fee. What is erased when it is signed anew is for the running code
+// to say.
 
 import type { Ladder, TransactionState } from '../../src/signing/transactions/transition.ts'
 import { type Fee, LADDER, type Rules } from './rules.ts'
 
-/** What it offers, and a hundred for each time that its intent was signed anew before. Of the first ladder: the attempt. */
+/**
+ * What it offers, and a hundred for each time that its intent was signed anew before. Of the first ladder: the attempt.
+ */
 export type Offer = number
 const AGAIN = 100
 

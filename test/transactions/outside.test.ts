@@ -174,7 +174,9 @@ type Fate = 'mined' | 'dropped' | 'replaced'
 /** `contended`: success or nonce_taken, depending on which of the two the node kept. */
 type Expected = 'success' | 'pending' | 'nonce_taken' | 'contended'
 
-/** The expected results of ours after the fate of the outside transaction: first the earlier one, then the later one. */
+/**
+ * The expected results of ours after the fate of the outside transaction: first the earlier one, then the later one.
+ */
 const EXPECTED: Record<Place, Record<Broadcast, Record<Fate, readonly Expected[]>>> = {
   // Ours comes after it; if it is gone, there is a gap.
   before: {

@@ -1,4 +1,5 @@
-// Decoded calls and errors in previews, by the built-in declarations and by ABIs that an operator adds to the running service.
+// Decoded calls and errors in previews, by the built-in declarations and by ABIs that an operator adds to the running
+// service.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, type Hex, pad, parseAbi, toHex } from 'viem'

@@ -1,5 +1,5 @@
-// Reorganisations under a running worker: a mined transaction is pending again, and in the end is mined once or fails for
-// another reason. The reported status follows the chain.
+// Reorganisations under a running worker: a mined transaction is pending again, and in the end is mined once or fails
+// for another reason. The reported status follows the chain.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

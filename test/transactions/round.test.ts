@@ -1,4 +1,5 @@
-// A round of the reconciler ends after ten seconds of its clock, whatever is left, and the next round goes on with the rest.
+// A round of the reconciler ends after ten seconds of its clock, whatever is left, and the next round goes on with the
+// rest.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'

@@ -1,5 +1,5 @@
-// The common part of both models: the rules under test, and the claims about single steps. The rules are those of the running
-// code; a test replaces one by a broken rule and expects the exploration to find it.
+// The common part of both models: the rules under test, and the claims about single steps. The rules are those of the
+// running code; a test replaces one by a broken rule and expects the exploration to find it.
 
 import {
   attemptsToKeep,

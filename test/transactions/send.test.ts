@@ -169,7 +169,9 @@ describe('the nonce', () => {
 
 /** Where no audit row can be written, no signature leaves the vault. */
 describe('a vault that takes long to sign', () => {
-  /** Those of APIs. One that waits for the vault says nothing for three seconds, and any other goes on in milliseconds. */
+  /**
+   * Those of APIs. One that waits for the vault says nothing for three seconds, and any other goes on in milliseconds.
+   */
   const sessions = async () =>
     await sql<{ pid: number; waits: boolean }[]>`
       select pid, state = 'idle in transaction' and clock_timestamp() - state_change > interval '1 second' as waits

@@ -1,5 +1,5 @@
-// What APIs do while vaults hang, are killed, are replaced, or lack the root key. The same requests go to two APIs in turn: one in
-// this process, and one of its own.
+// What APIs do while vaults hang, are killed, are replaced, or lack the root key. The same requests go to two APIs in
+// turn: one in this process, and one of its own.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'

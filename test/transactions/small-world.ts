@@ -1,8 +1,8 @@
-// The plain model: API processes that record intents; jobs; workers that read, send and record, and may die between any two
-// of these; a tracker; a reconciler; a node that mines, forgets and is reorganised; a stranger who uses the key outside; fees
-// that rise and fall; and clients that speed transactions up. The transitions are made by the running code's own function.
-// Time is how long a signer's lowest transaction has waited, in three steps. Everything that may happen next happens in some
-// branch. Each fault has a budget: how often it may happen in one history.
+// The plain model: API processes that record intents; jobs; workers that read, send and record, and may die between any
+// two of these; a tracker; a reconciler; a node that mines, forgets and is reorganised; a stranger who uses the key
+// outside; fees that rise and fall; and clients that speed transactions up. The transitions are made by the running
+// code's own function. Time is how long a signer's lowest transaction has waited, in three steps. Everything that may
+// happen next happens in some branch. Each fault has a budget: how often it may happen in one history.
 //
 // This model grows fast; folded-world.ts goes further, and is compared with this one.
 
@@ -120,7 +120,10 @@ export type Budget = {
   readonly cancel: number
 }
 
-/** The confirmations after which a result is reported, counting its own block; and the blocks above it that make it final. */
+/**
+ * The confirmations after which a result is reported, counting its own block; and the blocks above it that make it
+ * final.
+ */
 export type Depth = { readonly confirmations: number; readonly final: number }
 
 type SmallMove = Move<SmallWorld>
@@ -178,8 +181,8 @@ const numbered = (intent: Intent, event: TransactionEvent): TransactionEvent | n
 }
 
 /**
- * State and effects are saved in one database transaction; sending is a job in the queue. Observations name an attempt by its
- * offer.
+ * State and effects are saved in one database transaction; sending is a job in the queue. Observations name an attempt
+ * by its offer.
  */
 const tell = (rules: Rules, intent: Intent, news: TransactionEvent): Intent => {
   const event = numbered(intent, news)

@@ -91,7 +91,8 @@ const isDeployed = async ({ address }: Safe) => (await world.chain.publicClient.
 /** Raises fees above everything that it can offer. */
 const spike = async (id: string): Promise<void> => {
   await world.mineAt(SPIKE_WEI)
-  // If the tips of earlier blocks were high, the last rung but one pays for the next block, and time takes it to the last one.
+  // If the tips of earlier blocks were high, the last rung but one pays for the next block, and time takes it to the
+  // last one.
   const { chosen, rungs } = await world.until(id, (row) => row.chosen >= row.rungs - 2)
   if (chosen < rungs - 1) await world.climb(id)
   expect((await world.statusOf(id)).status).toBe('pending')

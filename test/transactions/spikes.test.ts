@@ -1,5 +1,5 @@
-// Fees that rise fast and fall again, on a real chain behind go-ethereum's pool, with several intents of one signer: none is
-// given up that could still be mined in time, and no fee is spent on cancels.
+// Fees that rise fast and fall again, on a real chain behind go-ethereum's pool, with several intents of one signer:
+// none is given up that could still be mined in time, and no fee is spent on cancels.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'

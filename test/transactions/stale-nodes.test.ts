@@ -1,5 +1,5 @@
-// Observations that are late or incomplete: an answer from before a reorganisation, a node that knows nothing, a head above
-// blocks that the node does not have. None of them may decide what only the tracker can know.
+// Observations that are late or incomplete: an answer from before a reorganisation, a node that knows nothing, a head
+// above blocks that the node does not have. None of them may decide what only the tracker can know.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { toHex } from 'viem'

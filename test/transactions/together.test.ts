@@ -1,5 +1,5 @@
-// Requests of one signer are prepared at the same time and recorded in the order in which they came. A gate before the node
-// holds one of them back in its preparation, so that each test knows who is where.
+// Requests of one signer are prepared at the same time and recorded in the order in which they came. A gate before the
+// node holds one of them back in its preparation, so that each test knows who is where.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

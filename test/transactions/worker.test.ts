@@ -1,5 +1,5 @@
-// Faults of a worker at work, with real parts: a chain behind a gate that can hold requests back, and worker processes that are
-// killed.
+// Faults of a worker at work, with real parts: a chain behind a gate that can hold requests back, and worker processes
+// that are killed.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

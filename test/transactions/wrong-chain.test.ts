@@ -1,5 +1,5 @@
-// A node of another chain at a network's URL, from the start or later: it is noticed within seconds. Then nothing is signed for
-// that network, and nothing is sent there. Its blocks and transactions are ignored from the first one on.
+// A node of another chain at a network's URL, from the start or later: it is noticed within seconds. Then nothing is
+// signed for that network, and nothing is sent there. Its blocks and transactions are ignored from the first one on.
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'

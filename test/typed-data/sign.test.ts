@@ -1,4 +1,5 @@
-// Signed typed data: by keys, without a reachable node, and everything that is refused. On contracts: contracts.test.ts.
+// Signed typed data: by keys, without a reachable node, and everything that is refused. On contracts:
+// contracts.test.ts.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

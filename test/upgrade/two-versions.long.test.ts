@@ -1,6 +1,7 @@
-// An upgrade under load, as docs/deployment.md describes it: two versions beside each other, on one database. The earlier one is
-// the newest tag, or before the first release this code with a column that the later one does not have any more. The later one is
-// this code with a column that the earlier one does not know. Real processes; a load balancer asks /readyz.
+// An upgrade under load, as docs/deployment.md describes it: two versions beside each other, on one database. The
+// earlier one is the newest tag, or before the first release this code with a column that the later one does not have
+// any more. The later one is this code with a column that the earlier one does not know. Real processes; a load
+// balancer asks /readyz.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,5 @@
-// A software authenticator with its browser (Web Authentication Level 3, §6.3). It has one key and signs what a test asks.
+// A software authenticator with its browser (Web Authentication Level 3, §6.3). It has one key and signs what a test
+// asks.
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'

@@ -1,4 +1,5 @@
-// The code of a session challenge is shown, typed and stands in addresses. What somebody can do who sees or intercepts it.
+// The code of a session challenge is shown, typed and stands in addresses. What somebody can do who sees or intercepts
+// it.
 
 import { describe, expect, test } from 'bun:test'
 import { createHash, randomBytes } from 'node:crypto'

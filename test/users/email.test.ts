@@ -1,4 +1,5 @@
-// Logging in with a mailed code, and adding an e-mail address, over real HTTP with a real worker and a real mail server.
+// Logging in with a mailed code, and adding an e-mail address, over real HTTP with a real worker and a real mail
+// server.
 
 import { describe, expect, test } from 'bun:test'
 import { decodeJwt } from 'jose'

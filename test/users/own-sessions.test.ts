@@ -1,4 +1,5 @@
-// A user's own sessions: listing them, ending them, which credential changes end them, and the mails about these changes.
+// A user's own sessions: listing them, ending them, which credential changes end them, and the mails about these
+// changes.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

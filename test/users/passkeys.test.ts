@@ -172,7 +172,8 @@ describe('adding a passkey', () => {
   test('on Android takes the origin of an app that the project allows, and no other', async () => {
     const project = await createProject(service.ctx, { name: 'App', actor: 'operator' })
     const of = service.as({ projectId: project.projectId, apiKey: project.apiKey })
-    // As https://developer.android.com/identity/sign-in/credential-manager writes it: base64url of the SHA-256 of the certificate.
+    // As https://developer.android.com/identity/sign-in/credential-manager writes it: base64url of the SHA-256 of the
+    // certificate.
     const app = `android:apk-key-hash:${createHash('sha256').update('certificate').digest('base64url')}`
     const stranger = `android:apk-key-hash:${createHash('sha256').update('another').digest('base64url')}`
     const add = (...origins: string[]) => addOrigins(service.ctx, { projectId: project.projectId, origins })

@@ -1,4 +1,5 @@
-// What a user can reach: everything of their own, and nothing else of the project. Anything else is answered as not found.
+// What a user can reach: everything of their own, and nothing else of the project. Anything else is answered as not
+// found.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -96,7 +97,9 @@ const send = (things: Things) => ({
 })
 const nft = (things: Things) => ({ network, from: things.wallet, contract_address: things.collection, user_pin: PIN })
 
-/** Every call that names a resource. The answer for another user's resource must equal the answer for an unknown one. */
+/**
+ * Every call that names a resource. The answer for another user's resource must equal the answer for an unknown one.
+ */
 const CALLS: Record<string, (things: Things) => { query?: Record<string, string>; body?: object }> = {
   'GET /wallets/get-by-id': ({ walletId: id }) => ({ query: { network, id } }),
   'GET /wallets/get-by-address': ({ wallet: address }) => ({ query: { network, address } }),
@@ -183,7 +186,10 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /tokens/balances': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
 }
 
-/** Calls that name no resource of a user, or one for its approvers alone (test/approvals/approvals.test.ts), or that return public data of the chain. */
+/**
+ * Calls that name no resource of a user, or one for its approvers alone (test/approvals/approvals.test.ts), or that
+ * return public data of the chain.
+ */
 const NAMES_NOTHING = new Set([
   'POST /wallets',
   'POST /wallets/import',

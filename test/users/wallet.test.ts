@@ -346,7 +346,10 @@ const SAFE = parseAbi([
 const FACTORY = parseAbi([
   'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address)',
 ])
-/** Code of contracts. The first answers every call with the yes of ERC-1271, the second spends all gas, the third returns nothing. */
+/**
+ * Code of contracts. The first answers every call with the yes of ERC-1271, the second spends all gas, the third
+ * returns nothing.
+ */
 const SAYS_YES: Hex = `0x7f1626ba7e${'00'.repeat(28)}5f5260205ff3`
 const NEVER_ENDS: Hex = '0x5b5f56'
 const STOPS: Hex = '0x00'

@@ -1,4 +1,5 @@
-// Uses of a policy that needs approvers: the vault verifies their assertions itself, reads what it signs, and uses an approval once.
+// Uses of a policy that needs approvers: the vault verifies their assertions itself, reads what it signs, and uses an
+// approval once.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign as signWith } from 'node:crypto'
@@ -8,7 +9,7 @@ import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
 import { serializeTransaction } from 'viem'
 import { publicKeyToAddress } from 'viem/accounts'
-import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../db/queries/vault/policies.ts'
 import type { WalletType } from '../../db/words.ts'
 import type { Intent } from '../../src/chains/chain.ts'
 import { deployAndExecute } from '../../src/chains/evm/safe/deploy-and-execute.ts'

@@ -8,7 +8,7 @@ import {
   type AuditAct,
   auditVerifier,
   createApiAudit,
-  createCustodyAudit,
+  createVaultAudit,
   createWorkerAudit,
 } from '../../src/platform/audit/audit.ts'
 import { verifierWith } from '../../src/platform/sealing/sealer.ts'
@@ -31,7 +31,7 @@ const isAsWritten = auditVerifier(deploymentKey)
 const database = await shared(createDatabase())
 const api = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'api' })
 const db = openDb({ url: database.vaultUrl, maxConnections: 5, applicationName: 'audit' })
-const audit = createCustodyAudit({ db, deploymentKey, now: () => NOW })
+const audit = createVaultAudit({ db, deploymentKey, now: () => NOW })
 await insertProject(api, { id: projectId, name: 'Test', activatedAt: null })
 afterTests(async () => {
   for (const each of [api, db]) await each.close({ timeoutSeconds: 5 })

@@ -1,5 +1,5 @@
-// Authorisations of EIP-7702: only for contracts that an operator named, whatever is written into the database, and only with the
-// credentials of all who control the wallet.
+// Authorisations of EIP-7702: only for contracts that an operator named, whatever is written into the database, and
+// only with the credentials of all who control the wallet.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hashAuthorization, recoverAuthorizationAddress } from 'viem/utils'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'

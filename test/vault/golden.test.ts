@@ -1,8 +1,8 @@
-// Values in the first version of every format, sealed by another implementation: Python's `cryptography`, written from the
-// descriptions in src/vault. They must always open. A change that fails here must add a new version instead.
+// Values in the first version of every format, sealed by another implementation: Python's `cryptography`, written from
+// the descriptions in src/vault. They must always open. A change that fails here must add a new version instead.
 
 import { describe, expect, test } from 'bun:test'
-import type { PolicyTerms, Spending } from '../../db/queries/custody/policies.ts'
+import type { PolicyTerms, Spending } from '../../db/queries/vault/policies.ts'
 import { CONTROL_MODES, type ControlMode, type KeyringKind } from '../../db/words.ts'
 import { auditVerifier } from '../../src/platform/audit/audit.ts'
 import { createQueue } from '../../src/platform/queue.ts'

@@ -1,5 +1,5 @@
-// HPKE (RFC 9180) against another implementation, the package `hpke`. The RFC prints no vector of this suite; that package is
-// tested with the vectors of the working group, which has them for all suites.
+// HPKE (RFC 9180) against another implementation, the package `hpke`. The RFC prints no vector of this suite; that
+// package is tested with the vectors of the working group, which has them for all suites.
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'

@@ -1,5 +1,5 @@
-// The disk of a journal is full: a small file system of its own, a tmpfs. Only root on Linux can mount that; elsewhere these tests
-// are skipped.
+// The disk of a journal is full: a small file system of its own, a tmpfs. Only root on Linux can mount that; elsewhere
+// these tests are skipped.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'

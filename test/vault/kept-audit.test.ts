@@ -1,8 +1,9 @@
-// The audit rows that a vault has written, on the server where it wrote them and on one that took its place without the last of them.
+// The audit rows that a vault has written, on the server where it wrote them and on one that took its place without the
+// last of them.
 
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { type Db, openDb } from '../../db/client.ts'
-import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { createKeptAudit, type KeptAudit } from '../../src/vault/rooms/kept-audit.ts'
 import { startArchivedPostgres } from '../restore/archived-postgres.ts'
 import { longTest } from '../support/long.ts'
@@ -53,7 +54,7 @@ afterEach(() => {
 })
 
 const write = async (subject: string): Promise<void> => {
-  const audit = createCustodyAudit({
+  const audit = createVaultAudit({
     db,
     now: () => new Date(),
     deploymentKey: TEST_DEPLOYMENT_KEY,

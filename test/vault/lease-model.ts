@@ -1,6 +1,7 @@
-// A model of the guess guard (src/vault/rooms/credentials/guard.ts over db/queries/custody/guesses.ts) as a pure function.
-// lease.test.ts explores it and compares it with the real statements. The clock is reduced to whether a time has come. Each
-// verification behaves as if in its own process, because the queue within one process only rules out some orders.
+// A model of the guess guard (src/vault/rooms/credentials/guard.ts over db/queries/vault/guesses.ts) as a pure
+// function. lease.test.ts explores it and compares it with the real statements. The clock is reduced to whether a time
+// has come. Each verification behaves as if in its own process, because the queue within one process only rules out
+// some orders.
 
 import { Broken, type Model, type Move } from '../support/explore.ts'
 
@@ -17,7 +18,7 @@ export type Limits = { readonly failsMax: number; readonly totalMax: number }
 
 export type Charged = 'charged' | 'taken' | 'locked'
 
-/** The statements of db/queries/custody/guesses.ts, each with its answer. `by` is the holder of the lease. */
+/** The statements of db/queries/vault/guesses.ts, each with its answer. `by` is the holder of the lease. */
 export type GuessRules = {
   charge(row: Row, by: number, limits: Limits): readonly [Row, Charged]
   /** A right PIN; a wrong one; one that was never checked. */
@@ -59,7 +60,9 @@ export const elapse = (row: Row, what: 'lease' | 'lock'): Row => ({
 
 type Verification = Arrived | Underway
 
-/** A verification that has read the version of the user key. Its PIN is right or wrong for it. `isSeen`: it was checked. */
+/**
+ * A verification that has read the version of the user key. Its PIN is right or wrong for it. `isSeen`: it was checked.
+ */
 type Arrived = { readonly at: 'arrived'; readonly version: number; readonly isRight: boolean; readonly isSeen: boolean }
 
 type Underway = {

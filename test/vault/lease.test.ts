@@ -1,5 +1,5 @@
-// The lease of the guess guard in every order of a few verifications that crash, are late, wrong or right. This explores a
-// model, so the model is compared with the real statements: in random walks, step by step, on PostgreSQL.
+// The lease of the guess guard in every order of a few verifications that crash, are late, wrong or right. This
+// explores a model, so the model is compared with the real statements: in random walks, step by step, on PostgreSQL.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,4 @@
-// What custody loads, with all that its packages load in turn: each of them runs beside the keys. Found by bundling.
+// What the vault loads, with all that its packages load in turn: each of them runs beside the keys. Found by bundling.
 
 import { afterEach, expect, test } from 'bun:test'
 import { join } from 'node:path'

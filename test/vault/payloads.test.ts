@@ -1,4 +1,4 @@
-// What custody refuses to sign, and how it hashes the rest. Typed data is in typed-data.test.ts, and vectors of
+// What the vault refuses to sign, and how it hashes the rest. Typed data is in typed-data.test.ts, and vectors of
 // transactions are in published-cases.test.ts.
 
 import { describe, expect, test } from 'bun:test'
@@ -87,7 +87,9 @@ const NO_NODE_TAKES = {
   'ttEIP1559/maxFeePerGasOverflow':
     '02f88701808477359400a101000000000000000000000000000000000000000000000000000000000000000082520894095e7baea6a6c7c4c2dfeb977efac326af552d878080c080a05cbd172231fc0735e0fb994dd5b1a4939170a260b36f0427a8a80866b063b948a07c230f7f578dd61785c93361b9871c0706ebfa6d06e3f4491dc9558c5202ed36',
 }
-/** Valid ones, at the bounds: ttNonce/TransactionWithHighNonce64Minus2, ttGasLimit/TransactionWithHighGasLimit64Minus1. */
+/**
+ * Valid ones, at the bounds: ttNonce/TransactionWithHighNonce64Minus2, ttGasLimit/TransactionWithHighGasLimit64Minus1.
+ */
 const AT_THE_BOUNDS = [
   'f86788fffffffffffffffe0182520894095e7baea6a6c7c4c2dfeb977efac326af552d8780801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',
   'f865800188ffffffffffffffff94095e7baea6a6c7c4c2dfeb977efac326af552d870b801ba048b55bfa915ac795c431978d8a6a992b628d557da5ff759b307d495a36649353a01fffd310ac743f371de3b9f7f9cb56c0b28ad43601b4ab949f53faa07bd2c804',

@@ -1,9 +1,9 @@
-// Limits on tokens, and limits that hold in any time of some length: what custody counts, held against counts that keep every
-// use with its time.
+// Limits on tokens, and limits that hold in any time of some length: what the vault counts, held against counts that
+// keep every use with its time.
 
 import { describe, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, parseAbi } from 'viem'
-import type { PolicyTerms } from '../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../db/queries/vault/policies.ts'
 import { areRolling, countedNow, countUse } from '../../src/vault/language/policy-limits.ts'
 import { tokensTaken } from '../../src/vault/language/token-calls.ts'
 import { randomOf } from '../policies/oracle/random.ts'

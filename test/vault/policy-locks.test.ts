@@ -1,11 +1,11 @@
-// A policy lock opens one wallet's key with the developer's secret, as long as its row exists. It does not open the seed or
-// another wallet, even for somebody who has the stored bytes and all keys of the developer.
+// A policy lock opens one wallet's key with the developer's secret, as long as its row exists. It does not open the
+// seed or another wallet, even for somebody who has the stored bytes and all keys of the developer.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
-import type { PolicyRow, PolicyTerms } from '../../db/queries/custody/policies.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
+import type { PolicyRow, PolicyTerms } from '../../db/queries/vault/policies.ts'
 import { open } from '../../src/platform/sealing/envelope.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'

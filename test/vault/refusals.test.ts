@@ -1,4 +1,5 @@
-// What the vault refuses is in its audit before the answer, and who tries without end fills neither the audit nor its memory.
+// What the vault refuses is in its audit before the answer, and who tries without end fills neither the audit nor its
+// memory.
 
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

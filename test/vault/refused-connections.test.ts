@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'bun:test'
 import { openDb } from '../../db/client.ts'
-import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { createRefusedConnections } from '../../src/vault/rooms/refused-connections.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -21,7 +21,7 @@ beforeEach(async () => {
 const open = (windowMs?: number) => {
   const log = { warn: (facts: object) => lines.push(facts), error: (facts: object) => lines.push(facts) }
   const now = () => NOW
-  const parts = { audit: createCustodyAudit({ db, deploymentKey, now }), log, now }
+  const parts = { audit: createVaultAudit({ db, deploymentKey, now }), log, now }
   return createRefusedConnections(windowMs === undefined ? parts : { ...parts, windowMs })
 }
 

@@ -1,6 +1,6 @@
 // Values in the first version of the format of keys that a service wrapped, made by another implementation (Python's
-// `hmac` and `cryptography`, from the description in key-service.ts). They unwrap for ever, and each service is asked for
-// them with exactly this binding: a change that fails here needs a new version instead.
+// `hmac` and `cryptography`, from the description in key-service.ts). They unwrap for ever, and each service is asked
+// for them with exactly this binding: a change that fails here needs a new version instead.
 
 import { describe, expect, test } from 'bun:test'
 import { EnvelopeError } from '../../src/platform/sealing/envelope.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
+import { OUTER_LAYER_KINDS } from '../../db/queries/vault/outer-layers.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import type { ProjectRotation } from '../../src/vault/rooms/rotation/rotate-project.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
@@ -73,7 +73,7 @@ const versions = async (): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map((row) => [row.version, row.rows]))
 }
 
-/** All rows of custody, without the sealed bytes of outer layers. */
+/** All rows of the vault, without the sealed bytes of outer layers. */
 const everythingElse = async () => {
   const of = (query: Promise<readonly Record<string, unknown>[]>) => query.then((rows) => JSON.stringify([...rows]))
   return Promise.all([

@@ -1,6 +1,6 @@
-// What custody reads in a call of a Safe, held against the EVM: random calls, many of them spoilt, are run by a node on the deployed
-// contracts. Whatever the Safe then executes, custody has read exactly that, or has refused to sign it.
-// Another seed: STRONGROOM_SEED.
+// What the vault reads in a call of a Safe, held against the EVM: random calls, many of them spoilt, are run by a node
+// on the deployed contracts. Whatever the Safe then executes, the vault has read exactly that, or has refused to sign
+// it. Another seed: STRONGROOM_SEED.
 
 import { expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, type Hex, hexToBytes, parseAbi, parseEther } from 'viem'
@@ -64,7 +64,7 @@ const executedBy = async (data: Hex): Promise<readonly string[] | null> => {
   return isUndone(frame) ? null : madeBy(frame)
 }
 
-/** What custody reads; null if it refuses. */
+/** What the vault reads; null if it refuses. */
 const readBy = (data: Hex): readonly string[] | null => {
   let calls: readonly Call[]
   try {

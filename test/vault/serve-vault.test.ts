@@ -1,4 +1,5 @@
-// The vault at its sockets: every method answers there as it does in process, and an opened key stays on its connection.
+// The vault at its sockets: every method answers there as it does in process, and an opened key stays on its
+// connection.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -9,9 +10,9 @@ import { join } from 'node:path'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
 import { insertProject } from '../../db/queries/projects.ts'
-import { createCustodyAudit } from '../../src/platform/audit/audit.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
+import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/vault/client/remote-vault.ts'
 import { onlySignature } from '../../src/vault/contract/contract.ts'
 import type { OpenKey, OperatorVault } from '../../src/vault/contract/vault.ts'
@@ -55,7 +56,7 @@ afterEach(async () => {
 
 const startVault = async (vault: OperatorVault = custody.vault) => {
   const path = join(folder, randomUUID().slice(0, 8), 'vault.sock')
-  const audit = createCustodyAudit({ db: custody.db, deploymentKey: TEST_DEPLOYMENT_KEY, now: () => NOW })
+  const audit = createVaultAudit({ db: custody.db, deploymentKey: TEST_DEPLOYMENT_KEY, now: () => NOW })
   const errors: object[] = []
   const warn = ({ why, client }: { why?: string; client?: string }) => refusals.push(`${client}: ${why}`)
   const log = { warn, error: (facts: object) => errors.push(facts) }
@@ -190,7 +191,7 @@ describe('over its sockets', () => {
     const made = await vault.newPolicy({ ...request(wallet, both), terms, name: 'Rent' })
     const room = { id: terms.id, walletId: wallet.id }
     expect(made).toEqual((await custody.vault.policyRoom(room)).made as typeof made)
-    // What custody answered may be given back, although it has more fields.
+    // What the vault answered may be given back, although it has more fields.
     const [unrevoked] = await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })
     if (unrevoked === undefined) throw new Error('the policy is not listed')
     {

@@ -1,5 +1,5 @@
-// How control of a keyring begins to be shared, and what each credential opens from then on. tables.test.ts computes by hand
-// what the stored bytes lead to.
+// How control of a keyring begins to be shared, and what each credential opens from then on. tables.test.ts computes by
+// hand what the stored bytes lead to.
 
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -164,7 +164,8 @@ describe.each(['developer', 'user'] as const)('a keyring that the %s controls', 
     const [old] = await sql`select sealed from keyrings where id = ${first.keyringId}`
     const rotate = (resume: boolean) => custody.vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
     await rotate(false)
-    // The state that a killed rotation leaves: there is a newer version of the key, and the seed is sealed with the older one.
+    // The state that a killed rotation leaves: there is a newer version of the key, and the seed is sealed with the
+    // older one.
     await sql`update keyrings set sealed = ${old?.sealed} where id = ${first.keyringId}`
     const second = await whileGuessing(sql, first, { begin: () => share(first), meanwhile: () => rotate(true) })
     expect(await codeOf(exported(second))).toBe('resolved')

@@ -1,5 +1,5 @@
-// Signatures cannot be compared byte for byte, because each has its own nonce. So two implementations verify ours: one in
-// JavaScript, and the WebAssembly that signs, as its own package runs it.
+// Signatures cannot be compared byte for byte, because each has its own nonce. So two implementations verify ours: one
+// in JavaScript, and the WebAssembly that signs, as its own package runs it.
 
 import { describe, expect, test } from 'bun:test'
 import { sr25519KeypairFromSeed, sr25519Sign, sr25519Verify, waitReady } from '@polkadot/wasm-crypto'

@@ -1,5 +1,5 @@
-// A thief of the database finds nothing readable, and with the root key still nothing without a credential. With all three,
-// following the hierarchy by hand leads to exactly the wallet's key.
+// A thief of the database finds nothing readable, and with the root key still nothing without a credential. With all
+// three, following the hierarchy by hand leads to exactly the wallet's key.
 
 import { describe, expect, test } from 'bun:test'
 import { createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
@@ -7,7 +7,7 @@ import { hashRaw } from '@node-rs/argon2'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { mnemonicToAccount } from 'viem/accounts'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { shared } from '../support/shared.ts'
 import { ACTOR, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'

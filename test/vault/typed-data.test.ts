@@ -1,5 +1,5 @@
-// Typed data (EIP-712): published vectors, viem's digests of random data, and everything that is refused. Hundreds of further
-// vectors are in published-cases.test.ts.
+// Typed data (EIP-712): published vectors, viem's digests of random data, and everything that is refused. Hundreds of
+// further vectors are in published-cases.test.ts.
 
 import { describe, expect, test } from 'bun:test'
 import { TypedDataEncoder } from 'ethers'

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { messageSigner, signerOnce, withKey, withPolicyKey } from '../support/keys.ts'

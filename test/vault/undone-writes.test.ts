@@ -1,5 +1,6 @@
-// A database that answers to the vault's writes and undoes them, by triggers of its owner. Nothing that was decided comes back, and
-// nothing leaves the vault that is not in the audit. Over HTTP, and of the API's own rows: test/security/undone-writes.test.ts.
+// A database that answers to the vault's writes and undoes them, by triggers of its owner. Nothing that was decided
+// comes back, and nothing leaves the vault that is not in the audit. Over HTTP, and of the API's own rows:
+// test/security/undone-writes.test.ts.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import { keyIdOf } from '../../src/platform/sealing/envelope.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'

@@ -181,7 +181,10 @@ export const PHC_ARGON2ID = [
   },
 ]
 
-/** BIP-39's reference vectors (trezor/python-mnemonic, vectors.json, English; the passphrase of their seeds is "TREZOR"). */
+/**
+ * BIP-39's reference vectors (trezor/python-mnemonic, vectors.json, English; the passphrase of their seeds is
+ * "TREZOR").
+ */
 export const BIP_39 = [
   {
     entropy: '00000000000000000000000000000000',
@@ -509,7 +512,9 @@ export const BIP_32_INVALID = [
   },
 ]
 
-/** Deterministic signatures (RFC 6979, SHA-256 of the message), as published for secp256k1 by CoreBitcoin and Haskoin. */
+/**
+ * Deterministic signatures (RFC 6979, SHA-256 of the message), as published for secp256k1 by CoreBitcoin and Haskoin.
+ */
 export const RFC_6979_SECP256K1 = [
   {
     privateKey: '0000000000000000000000000000000000000000000000000000000000000001',
@@ -548,9 +553,9 @@ export const ANVIL = {
 }
 
 /**
- * sr25519 key pairs of phrases without a path, as Substrate's own `subkey inspect` prints them. The first is Substrate's
- * development phrase (sp-core's DEV_PHRASE), printed in many of its manuals; the second is in the answer to question 1939
- * of substrate.stackexchange.com; the third is in the manual of subkey at docs.substrate.io.
+ * sr25519 key pairs of phrases without a path, as Substrate's own `subkey inspect` prints them. The first is
+ * Substrate's development phrase (sp-core's DEV_PHRASE), printed in many of its manuals; the second is in the answer to
+ * question 1939 of substrate.stackexchange.com; the third is in the manual of subkey at docs.substrate.io.
  */
 export const SR25519 = [
   {
@@ -571,9 +576,9 @@ export const SR25519 = [
 ]
 
 /**
- * SS58 addresses. The development phrase's: prefix 42 from subkey's manual, prefix 0 from the test data of Parity Signer
- * (there called Alice's root). //Alice's: prefix 0 is Substrate's `15oF4uVJ…` of the Polkadot wiki, prefix 137 is in the
- * documentation of gear's macro `actor_id`.
+ * SS58 addresses. The development phrase's: prefix 42 from subkey's manual, prefix 0 from the test data of Parity
+ * Signer (there called Alice's root). //Alice's: prefix 0 is Substrate's `15oF4uVJ…` of the Polkadot wiki, prefix 137
+ * is in the documentation of gear's macro `actor_id`.
  */
 export const SS58 = [
   {

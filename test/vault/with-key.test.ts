@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { verify as verifySr25519 } from '@scure/sr25519'
-import type { WalletRow } from '../../db/queries/custody/keyrings.ts'
+import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import type { Network } from '../../db/words.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
@@ -422,7 +422,8 @@ describe('the guess limit through the vault', () => {
     async () => {
       const another = await custody.another()
       const wallet = await userWallet()
-      // They are checked one after the other. On a slow machine the last ones wait for longer than a request may, and come again.
+      // They are checked one after the other. On a slow machine the last ones wait for longer than a request may, and
+      // come again.
       const signAtLast = async (vault: OperatorVault, tries = 10): Promise<unknown> => {
         const signing = sign(wallet, pin, vault)
         return (await codeOf(signing)) === 'busy' && tries > 1 ? signAtLast(vault, tries - 1) : signing

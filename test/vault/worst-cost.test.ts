@@ -1,4 +1,5 @@
-// What custody reads in payloads, compared with what the chains encode: a policy's limits hold whatever an API says of them.
+// What the vault reads in payloads, compared with what the chains encode: a policy's limits hold whatever an API says
+// of them.
 
 import { describe, expect, test } from 'bun:test'
 import { encodeMultiSendData } from '@safe-global/protocol-kit'

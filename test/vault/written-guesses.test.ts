@@ -1,9 +1,10 @@
-// What the statements of a guess return is compared with what they were to write, by themselves: no other check stands in for it here.
+// What the statements of a guess return is compared with what they were to write, by themselves: no other check stands
+// in for it here.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Db, openDb } from '../../db/client.ts'
-import { readGuesses, writeCharge, writeReleased } from '../../db/queries/custody/guesses.ts'
+import { readGuesses, writeCharge, writeReleased } from '../../db/queries/vault/guesses.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase

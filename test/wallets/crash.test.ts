@@ -1,6 +1,6 @@
-// The vault is killed before or after it commits what it makes, or the API between that and its own commit, or before the
-// answer is sent; or PostgreSQL at any of these. Started again and asked again, they must make what the client then knows, and
-// nothing else. The vault has a journal, and must never take its own database for one that was restored.
+// The vault is killed before or after it commits what it makes, or the API between that and its own commit, or before
+// the answer is sent; or PostgreSQL at any of these. Started again and asked again, they must make what the client then
+// knows, and nothing else. The vault has a journal, and must never take its own database for one that was restored.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'

@@ -1,5 +1,5 @@
-// What somebody can do with the rows of wallets who owns the database, but has no credential of the other side. Where they have
-// IDENTITY_KEY as well, an API takes their rows for its own, and the vault does not.
+// What somebody can do with the rows of wallets who owns the database, but has no credential of the other side. Where
+// they have IDENTITY_KEY as well, an API takes their rows for its own, and the vault does not.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -282,7 +282,8 @@ longTest(
     const set = 'its seed lock, or the set of its locks, is not as it was made'
     const gone = (of: string) => `the audit names its lock of the ${of}, and it is gone`
 
-    // Without the other lock, the seed still needs the other credential, and a message as well. The mode's own wallets go on.
+    // Without the other lock, the seed still needs the other credential, and a message as well. The mode's own wallets
+    // go on.
     const shared = await seedOf()
     const [lock] = await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'user' returning *`
     for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
@@ -316,7 +317,8 @@ longTest(
     expect(await sign(ours, secret)).toEqual(ok)
     expect(await verified(id, 'keyrings')).toEqual([set])
 
-    // With one lock it was true once. The vault that shared the control knows the present state, and the audit names it.
+    // With one lock it was true once. The vault that shared the control knows the present state, and the audit names
+    // it.
     await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer'`
     expect([await exported(owner, pin), await spoken(owner, pin)]).toEqual([forged, forged])
     expect(await sign(ours, secret)).toEqual(forged)

@@ -1,5 +1,6 @@
-// Of each lane of an endpoint only the first delivery that waits has a time, or each one if it has no order, whatever happened before; and
-// what is leased is what is due by a plain reading of all rows. Random walks over all that inserts and ends deliveries, in a real database.
+// Of each lane of an endpoint only the first delivery that waits has a time, or each one if it has no order, whatever
+// happened before; and what is leased is what is due by a plain reading of all rows. Random walks over all that inserts
+// and ends deliveries, in a real database.
 
 import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -58,7 +59,10 @@ const newEndpoint = async () => {
   return { projectId, endpointId }
 }
 
-/** Where another one than the first that waits in its lane has a time although there is an order, or one has none that should. */
+/**
+ * Where another one than the first that waits in its lane has a time although there is an order, or one has none that
+ * should.
+ */
 const wrongLanes = (endpointId: string) => sql`
   select lane, number from (
     select lane, number, next_at,
@@ -67,7 +71,10 @@ const wrongLanes = (endpointId: string) => sql`
     where endpoint_id = ${endpointId} and d.state = 'waiting'
   ) each where is_free = (next_at is null)`
 
-/** What may be sent: the first one of each lane, or each one if there is no order, if it is due and nobody sends it; in a pause only tests. */
+/**
+ * What may be sent: the first one of each lane, or each one if there is no order, if it is due and nobody sends it; in
+ * a pause only tests.
+ */
 const dueByReadingAll = async (endpointId: string): Promise<readonly string[]> => {
   const rows = await sql<{ id: string }[]>`
     select id from (

@@ -124,8 +124,8 @@ const storeRange = async (ctx: TrackingCtx, input: ReadRange): Promise<StepResul
       const move = { place, from: reachedBlock, to: cursor.number + 1n, done: false }
       return (await moveBackfill(tx, move)) ? 'advanced' : 'wait'
     }
-    const seen = await seenByIndexer(tx, { network, fromBlock, toBlock: reachedBlock - 1n })
-    if (seen.some(({ number, hash }) => (whole || hashes.has(number)) && hashes.get(number) !== hash)) return 'wait'
+    const indexed = await seenByIndexer(tx, { network, fromBlock, toBlock: reachedBlock - 1n })
+    if (indexed.some(({ number, hash }) => (whole || hashes.has(number)) && hashes.get(number) !== hash)) return 'wait'
     const coins = whole ? { coinsTo: fromBlock, ...tracedTo(input) } : {}
     const moved = await moveBackfill(tx, { place, from: reachedBlock, to: fromBlock, ...coins, done })
     if (!moved) return 'wait'

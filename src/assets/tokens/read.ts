@@ -26,9 +26,9 @@ export const getToken = async (
     chain.facts([address]),
     tokenDisplays(ctx, { chain, addresses: [address], projectId }),
   ])
-  const said = facts.get(address)
-  if (said?.standard !== 'erc20') throw new AppError('not_found', `${network} has no such token.`)
-  return tokenOf({ network, address, facts: said, display: displays.get(address) })
+  const reported = facts.get(address)
+  if (reported?.standard !== 'erc20') throw new AppError('not_found', `${network} has no such token.`)
+  return tokenOf({ network, address, facts: reported, display: displays.get(address) })
 }
 
 /** How many received tokens (the latest) and how many listed tokens are read. */
@@ -59,11 +59,11 @@ export const tokenBalances = async (
   return [
     { ...native, raw_balance: coin.toString(), display_balance: displayAmount(coin, native.decimals) },
     ...addresses.flatMap((contract) => {
-      const said = facts.get(contract)
+      const reported = facts.get(contract)
       const balance = tokens.get(contract) ?? 0n
       // A list may name an NFT collection, whose balance is a count of NFTs.
-      if (said === undefined || said.standard === 'erc721' || said.standard === 'erc1155') return []
-      const token = tokenOf({ network, address: contract, facts: said, display: displays.get(contract) })
+      if (reported === undefined || reported.standard === 'erc721' || reported.standard === 'erc1155') return []
+      const token = tokenOf({ network, address: contract, facts: reported, display: displays.get(contract) })
       return [{ ...token, raw_balance: balance.toString(), display_balance: displayAmount(balance, token.decimals) }]
     }),
   ]

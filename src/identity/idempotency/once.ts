@@ -1,7 +1,7 @@
 // `Idempotency-Key`: if an answer was lost and the request is sent again, it gets the first answer and does nothing.
 // The answer is stored in the database transaction of the effect, so neither exists without the other.
 //
-// What custody makes has a transaction of its own, which comes before. So the id of a new thing is computed from the
+// What the vault makes has a transaction of its own, which comes before. So the id of a new thing is computed from the
 // request: if the process dies in between, the request finds with the same id what it made.
 //
 // An answer can be an address to which people send coins. So each has a MAC, and an answer that somebody else wrote is

@@ -26,7 +26,7 @@ type Told = {
   readonly projectId: string
   readonly userId: string
   readonly actor: string
-  readonly told: ChangedWay
+  readonly way: ChangedWay
   /** Which sessions end: those of `endSessions` without a change of the PIN. */
   readonly endSessions: Pick<Parameters<typeof endSessions>[2], 'except' | 'issuerToken'> | null
 }
@@ -46,7 +46,7 @@ const finish = async (ctx: SecretsCtx, tx: Tx, { id, ...change }: Told & { reado
   if (change.endSessions !== null) {
     await endSessions(ctx, tx, { projectId, userId, actor, ...change.endSessions, by: 'pin_changed' })
   }
-  await mailUser(ctx, tx, { projectId, userId, change: change.told })
+  await mailUser(ctx, tx, { projectId, userId, change: change.way })
   await deleteSecretChange(tx, id)
 }
 
@@ -71,10 +71,10 @@ export const changeSecret = async <Result>(
 }
 
 const LEFT = {
-  pin: { told: 'pin_perhaps_changed', endSessions: { except: null } },
-  recovery_code: { told: 'recovery_code_perhaps_changed', endSessions: null },
-  passkey: { told: 'passkey_perhaps_changed', endSessions: null },
-} as const satisfies Record<ChangedSecret, Pick<Told, 'told' | 'endSessions'>>
+  pin: { way: 'pin_perhaps_changed', endSessions: { except: null } },
+  recovery_code: { way: 'recovery_code_perhaps_changed', endSessions: null },
+  passkey: { way: 'passkey_perhaps_changed', endSessions: null },
+} as const satisfies Record<ChangedSecret, Pick<Told, 'way' | 'endSessions'>>
 
 const finishLeft = (ctx: SecretsCtx): Promise<void> =>
   ctx.db.transaction(async (tx) => {

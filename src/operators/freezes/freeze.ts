@@ -41,7 +41,9 @@ type Input = { readonly target: Target; readonly reason: string; readonly actor:
 
 const REASON_LENGTH_MAX = 1000
 
-/** From the next request on no vault opens its keys; recorded transactions are sent. @returns false if it was frozen. */
+/**
+ * From the next request on no vault opens its keys; recorded transactions are sent. @returns false if it was frozen.
+ */
 export const freeze = async (ctx: FreezingCtx, { target, ...input }: Input): Promise<boolean> => {
   const reason = input.reason.trim()
   if (reason.length === 0 || reason.length > REASON_LENGTH_MAX) {

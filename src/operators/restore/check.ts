@@ -76,9 +76,9 @@ const unknownAmong = async (
   ]
   const isOf = ({ type, address, keyAddress }: Ours, { from, to }: (typeof sent)[number]) =>
     from === keyAddress || (type === 'contract' && to === address)
-  const theirs = sent.filter((each) => wallets.some((wallet) => isOf(wallet, each)))
-  const known = await findKnownHashes(ctx.db, { network, hashes: theirs.map(({ hash }) => hash) })
-  return theirs
+  const walletTransactions = sent.filter((each) => wallets.some((wallet) => isOf(wallet, each)))
+  const known = await findKnownHashes(ctx.db, { network, hashes: walletTransactions.map(({ hash }) => hash) })
+  return walletTransactions
     .filter(({ hash }) => !known.has(hash))
     .flatMap((each) =>
       wallets
@@ -170,9 +170,9 @@ export const releaseChecked = async (
 ): Promise<readonly string[]> => {
   const released: string[] = []
   const frozen = (await listFreezes(ctx.db)).filter(({ reason }) => reason.startsWith(REASON))
-  const ours = new Set(frozen.map(({ walletId }) => walletId))
+  const frozenWallets = new Set(frozen.map(({ walletId }) => walletId))
   // A wallet with lost transactions may have been frozen before, or be unfrozen already.
-  const walletIds = new Set([...ours, ...(await walletsWithLost(ctx.db))])
+  const walletIds = new Set([...frozenWallets, ...(await walletsWithLost(ctx.db))])
   const waits = new Map<Network, Promise<void>>()
   for (const walletId of walletIds) {
     const wallet = walletId === null ? null : await findWalletById(ctx.db, walletId)
@@ -183,7 +183,8 @@ export const releaseChecked = async (
     await wait
     const target = { scope: 'wallet', walletId: wallet.id } as const
     await releaseLost(ctx.db, wallet.id)
-    if (ours.has(wallet.id) && (await unfreeze(ctx, { target, reason: REASON, actor }))) released.push(wallet.id)
+    if (frozenWallets.has(wallet.id) && (await unfreeze(ctx, { target, reason: REASON, actor })))
+      released.push(wallet.id)
   }
   return released
 }

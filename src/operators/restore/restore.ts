@@ -1,5 +1,5 @@
 // After the database was restored from a backup: inserts what the vaults' journals have and the database lacks. First
-// the projects, as everything belongs to one; then the vaults write custody's rows, each from its own journal; then
+// the projects, as everything belongs to one; then the vaults write the vault's rows, each from its own journal; then
 // wallets and transactions; then the vaults write their audit rows. It may be killed and run again: what is there stays
 // as it is, and until the end no key is opened.
 
@@ -99,7 +99,9 @@ export const readNotes = async <AnyVault>(
   return notesByAge(journals)
 }
 
-/** The journal has no API keys and origins: a project that was gone gets the settings of a new one. @returns their ids. */
+/**
+ * The journal has no API keys and origins: a project that was gone gets the settings of a new one. @returns their ids.
+ */
 const restoreProjects = async (ctx: RestoreCtx, notes: readonly NoteOf<'project'>[]): Promise<readonly string[]> => {
   const restored: string[] = []
   for (const { projectId: id, about, isActive, at } of notes) {

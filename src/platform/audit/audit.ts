@@ -1,7 +1,7 @@
 // The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with
 // its effect. Each row has a MAC over all its fields, under one of three keys; its action says which (db/words.ts).
 //
-//   custody's actions     HKDF(the deployment's key, "audit")   only vaults have it
+//   the vault's actions     HKDF(the deployment's key, "audit")   only vaults have it
 //   a worker's            HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
 //   all others            HKDF(IDENTITY_KEY, "audit")           APIs and the command line have it
 //
@@ -9,12 +9,12 @@
 // writes no row of an operator. APIs and workers write two security events, each with its own key.
 
 import type { Db, Tx } from '../../../db/client.ts'
-import { type AuditRow, commitAuditRows, insertAuditRows } from '../../../db/queries/custody/audit.ts'
+import { type AuditRow, commitAuditRows, insertAuditRows } from '../../../db/queries/vault/audit.ts'
 import {
   type ApiAction,
   type AuditAction,
   CUSTODY_ACTIONS,
-  type CustodyAction,
+  type VaultAction,
   type WorkerAction,
 } from '../../../db/words.ts'
 import { createBatcher } from '../queue.ts'
@@ -25,12 +25,12 @@ import { part } from '../tracing/timings.ts'
 const ROWS_A_COMMIT_MAX = 500
 
 /** What was done. `details` holds ids, hashes and words: never a credential, a key or a message to sign. */
-type AuditEntry<Action extends AuditAction = CustodyAction> = {
+type AuditEntry<Action extends AuditAction = VaultAction> = {
   readonly action: Action
   readonly details: Readonly<Record<string, string>>
 }
 
-export type AuditAct<Action extends AuditAction = CustodyAction> = AuditEntry<Action> & {
+export type AuditAct<Action extends AuditAction = VaultAction> = AuditEntry<Action> & {
   /** null for what concerns the whole deployment. */
   readonly projectId: string | null
   /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
@@ -39,7 +39,7 @@ export type AuditAct<Action extends AuditAction = CustodyAction> = AuditEntry<Ac
   readonly subject: string
 }
 
-export type Audit<Action extends AuditAction = CustodyAction> = {
+export type Audit<Action extends AuditAction = VaultAction> = {
   /** Writes rows in the transaction of their effect. */
   record(tx: Tx, ...acts: readonly AuditAct<Action>[]): Promise<void>
   /** Commits rows of their own, together with those of concurrent requests, and returns when they are durable. */
@@ -53,7 +53,7 @@ export type HasAudit = { readonly audit: Audit<ApiAction> }
 
 export type HasWorkerAudit = { readonly audit: Audit<WorkerAction> }
 
-export const isCustodyAction = (action: AuditAction): action is CustodyAction =>
+export const isVaultAction = (action: AuditAction): action is VaultAction =>
   CUSTODY_ACTIONS.some((each) => each === action)
 
 type Row = AuditAct<AuditAction> & { readonly at: Date }
@@ -123,7 +123,7 @@ const createAudit = <Action extends AuditAction>(
   }
 }
 
-export const createCustodyAudit = (parts: Parts & { readonly deploymentKey: Derived }): Audit =>
+export const createVaultAudit = (parts: Parts & { readonly deploymentKey: Derived }): Audit =>
   createAudit({ ...parts, secret: parts.deploymentKey })
 
 export const createApiAudit = (parts: Parts & { readonly identity: Sealer }): Audit<ApiAction> =>

@@ -58,8 +58,8 @@ const feeByPolicy = async (ctx: SigningCtx, { payload, unsigned, madeBy, ...sign
   }
   if (payload.assetId !== null)
     throw denied('Under a policy, field "payload.assetId" must be null: fee budgets are in the native coin.')
-  const ours = await unsignedByPolicy(ctx, { ...signing, key: null, fieldOf: () => 'payload.tip' })
-  const [blocks, usual] = [countBlocks(chain, unsigned), countBlocks(chain, ours)]
+  const rebuilt = await unsignedByPolicy(ctx, { ...signing, key: null, fieldOf: () => 'payload.tip' })
+  const [blocks, usual] = [countBlocks(chain, unsigned), countBlocks(chain, rebuilt)]
   if (usual === null) throw new Error('what is made for a policy is mortal')
   const most = ERA_TIMES_MAX * usual
   if (blocks === null || blocks > most) {
@@ -67,7 +67,7 @@ const feeByPolicy = async (ctx: SigningCtx, { payload, unsigned, madeBy, ...sign
       `Under a policy, field "payload.era" must be of at most ${most} blocks: a longer one would outlive the policy.`,
     )
   }
-  return chain.feeRules.surcharge(ours)
+  return chain.feeRules.surcharge(rebuilt)
 }
 
 /**

@@ -20,14 +20,14 @@ const userWallet = async (ctx: SigningCtx, input: Principal & OfWallet) => {
 
 const describeChange = (
   { projectId, ownerId }: Pick<WalletRow, 'projectId' | 'ownerId'>,
-  change: Pick<SecretChange, 'actor' | 'secret' | 'told'>,
+  change: Pick<SecretChange, 'actor' | 'secret' | 'way'>,
 ): SecretChange => ({ projectId, ownerId, ...change, endSessions: null })
 
 /** The code replaces an earlier one. No cache may store the answer. */
 export const makeRecoveryCode = async (ctx: SigningCtx, input: Signatory & OfWallet): Promise<string> => {
   const { actor, credentials } = input
   const wallet = await userWallet(ctx, input)
-  const change = describeChange(wallet, { actor, secret: 'recovery_code', told: 'recovery_code_made' })
+  const change = describeChange(wallet, { actor, secret: 'recovery_code', way: 'recovery_code_made' })
   const make = () => ctx.vault.newRecoveryCode({ wallet, credentials, actor })
   return takeText((await changeSecret(ctx, change, make)).recoveryCode)
 }
@@ -39,7 +39,7 @@ export const addPasskeySecret = async (
 ): Promise<void> => {
   const { actor, credentials, passkeyId, passkeySecret } = input
   const wallet = await userWallet(ctx, input)
-  const change = describeChange(wallet, { actor, secret: 'passkey', told: 'passkey_opens_wallets' })
+  const change = describeChange(wallet, { actor, secret: 'passkey', way: 'passkey_opens_wallets' })
   const request = { wallet, passkeyId, passkeySecret, credentials, actor }
   await changeSecret(ctx, change, () => ctx.vault.addPasskeySecret(request))
 }
@@ -51,8 +51,8 @@ export const removeUserSecret = async (
 ): Promise<void> => {
   const { actor, credentials, kind, passkeyId } = input
   const wallet = await userWallet(ctx, input)
-  const told = kind === 'passkey' ? 'passkey_opens_no_wallets' : 'recovery_code_removed'
-  const change = describeChange(wallet, { actor, secret: kind, told })
+  const way = kind === 'passkey' ? 'passkey_opens_no_wallets' : 'recovery_code_removed'
+  const change = describeChange(wallet, { actor, secret: kind, way })
   await changeSecret(ctx, change, () => ctx.vault.removeUserSecret({ wallet, kind, passkeyId, credentials, actor }))
 }
 
@@ -113,7 +113,7 @@ export const changeUserPin = async (
   if (oldPin === newPin) throw invalidInput('Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
   const { sessionId: except, issuerToken } = input
-  const told = userSecret === undefined ? 'pin_changed' : 'pin_set_anew'
-  const change = { projectId, ownerId, secret: 'pin', actor, told, endSessions: { except, issuerToken } } as const
+  const way = userSecret === undefined ? 'pin_changed' : 'pin_set_anew'
+  const change = { projectId, ownerId, secret: 'pin', actor, way, endSessions: { except, issuerToken } } as const
   await changeSecret(ctx, change, () => ctx.vault.changeUserPin({ wallet, oldPin, userSecret, newPin, actor, from }))
 }

@@ -8,8 +8,9 @@ const TOGETHER_BYTES_MAX = 64 * 1024
 
 export type Channel = {
   /**
-   * Sends a value unless it has ended, together with others of this turn of the event loop: so those that arrive together stay
-   * together. Its bytes are zeroed when they are written. @throws Refused for a value that no message can have.
+   * Sends a value unless it has ended, together with others of this turn of the event loop: so those that arrive
+   * together stay together. Its bytes are zeroed when they are written. @throws Refused for a value that no message can
+   * have.
    */
   send(value: unknown): void
   /** Goes on to take messages, after `mayTake` was false. */
@@ -19,8 +20,8 @@ export type Channel = {
   /** Waits until it is not, or until the channel is closed. */
   flowing(): Promise<void>
   /**
-   * To be called again and again. @returns for how many calls the other side has left a message unfinished, or has not read
-   * what was sent. So a process that stood still itself accuses nobody.
+   * To be called again and again. @returns for how many calls the other side has left a message unfinished, or has not
+   * read what was sent. So a process that stood still itself accuses nobody.
    */
   stalled(): number
   /** Ends it after what was sent. */

@@ -1,5 +1,6 @@
-// Two clocks: that of the database, which all vaults share, and that of the vault, which the owner of the database cannot turn. A time
-// is over when one of them says so, and a lockout ends when both do. They are never far from each other.
+// Two clocks: that of the database, which all vaults share, and that of the vault, which the owner of the database
+// cannot turn. A time is over when one of them says so, and a lockout ends when both do. They are never far from each
+// other.
 
 import { AppError } from '../../platform/errors.ts'
 

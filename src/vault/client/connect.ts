@@ -1,11 +1,11 @@
-// The client of one or more servers. A call goes to the next one that is connected and not leaving; while there is none it
-// waits for a second. A connection that is lost is opened again.
+// The client of one or more servers. A call goes to the next one that is connected and not leaving; while there is none
+// it waits for a second. A connection that is lost is opened again.
 //
-// A vault whose root key does not fit any more answers so, and has done nothing. Another one is called. The first gets no calls for a
-// while, unless all vaults answer so.
+// A vault whose root key does not fit any more answers so, and has done nothing. Another one is called. The first gets
+// no calls for a while, unless all vaults answer so.
 //
-// What was asked on a lost connection was done or not. What may be repeated is asked again, anything else fails. What is held
-// (`hold`) belongs to one connection, and ends with it.
+// What was asked on a lost connection was done or not. What may be repeated is asked again, anything else fails. What
+// is held (`hold`) belongs to one connection, and ends with it.
 
 import type { Static, TSchema } from '@sinclair/typebox'
 import { AppError } from '../../platform/errors.ts'

@@ -1,12 +1,13 @@
-// What can cross: plain data, written as MessagePack (github.com/msgpack/msgpack/blob/master/spec.md). Two extension types:
+// What can cross: plain data, written as MessagePack (github.com/msgpack/msgpack/blob/master/spec.md). Two extension
+// types:
 //
 //   0  a bigint: one byte 0, or 1 if it is negative, then its magnitude, big-endian, without leading zeros
 //   1  a Date: milliseconds since 1970, a float 64
 //
-// Reading and writing are our own (decode.ts, encode.ts), because what is read gets signed. The common package also reads what
-// it would never write: doubled names, any depth, lists of a length that is only claimed, 64-bit integers that lose digits,
-// texts that are not UTF-8; and texts lose a byte order mark. Here a value arrives as it was, or not at all. The tests
-// compare with that package.
+// Reading and writing are our own (decode.ts, encode.ts), because what is read gets signed. The common package also
+// reads what it would never write: doubled names, any depth, lists of a length that is only claimed, 64-bit integers
+// that lose digits, texts that are not UTF-8; and texts lose a byte order mark. Here a value arrives as it was, or not
+// at all. The tests compare with that package.
 
 /** What came is not what may come, or what is to be sent may not be sent. The sentence repeats nothing of it. */
 export class Refused extends Error {}

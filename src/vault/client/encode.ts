@@ -188,8 +188,8 @@ const put = (writer: Writer, value: unknown, depth: number): void => {
 }
 
 /**
- * Adds a message: null, booleans, numbers, texts, Uint8Array, bigint, Date, and lists and objects of these. Fields that are
- * undefined are left out; elsewhere undefined becomes null. @returns where it begins, with `headBytes` zeros.
+ * Adds a message: null, booleans, numbers, texts, Uint8Array, bigint, Date, and lists and objects of these. Fields that
+ * are undefined are left out; elsewhere undefined becomes null. @returns where it begins, with `headBytes` zeros.
  * @throws Refused for what `decode` would refuse. Then nothing was added.
  */
 export const encode = (

@@ -1,5 +1,5 @@
-// How an error crosses: an AppError with all that its caller may act on. Of any other, nothing crosses but what the database's
-// trouble was.
+// How an error crosses: an AppError with all that its caller may act on. Of any other, nothing crosses but what the
+// database's trouble was.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
@@ -41,7 +41,10 @@ type Failure = Omit<Static<typeof Failure>, 'event'> & { readonly event?: Securi
 
 const isFailure = TypeCompiler.Compile(Failure)
 
-/** Who sees what went wrong. An operator also sees the sentences of our own plain errors, which are written for operators. */
+/**
+ * Who sees what went wrong. An operator also sees the sentences of our own plain errors, which are written for
+ * operators.
+ */
 export type Audience = 'everybody' | 'operator'
 
 const isOurOwn = (thrown: unknown): thrown is Error =>

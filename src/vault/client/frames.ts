@@ -8,8 +8,8 @@ import { createWriter, encode, type Writer } from './encode.ts'
 const HEAD_BYTES = 4
 
 /**
- * An intent is signed in one message, at each fee that it may be sent at. Those are at most 6 transactions with up to 2 MB of
- * call data each, and as many again to cancel or to replace them.
+ * An intent is signed in one message, at each fee that it may be sent at. Those are at most 6 transactions with up to 2
+ * MB of call data each, and as many again to cancel or to replace them.
  */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 

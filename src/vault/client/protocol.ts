@@ -25,7 +25,10 @@ export const ALIVE = 'alive'
 export const LEAVING = 'leaving'
 
 export const ALIVE_EVERY_MS = 500
-/** Both sides wait so long for the other one's hello: it is no heartbeat, and a machine under load may be slow at a start. */
+/**
+ * Both sides wait so long for the other one's hello: it is no heartbeat, and a machine under load may be slow at a
+ * start.
+ */
 export const HELLO_WAIT_MS = 5_000
 
 const Id = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })

@@ -1,5 +1,5 @@
-// The files of one side of TLS: its certificate with the intermediate ones, its private key, and the authority of the other side's
-// certificate. No other authority is trusted, not even those of the system.
+// The files of one side of TLS: its certificate with the intermediate ones, its private key, and the authority of the
+// other side's certificate. No other authority is trusted, not even those of the system.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'

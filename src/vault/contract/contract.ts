@@ -1,8 +1,12 @@
-// The values of the vault's contract that an API needs beside the table of methods (methods.ts) and their types (vault.ts).
+// The values of the vault's contract that an API needs beside the table of methods (methods.ts) and their types
+// (vault.ts).
 
 import { AppError } from '../../platform/errors.ts'
 
-/** The root key was changed, and this vault has only the old one. Nothing was done; a vault with the present key can do it. */
+/**
+ * The root key was changed, and this vault has only the old one. Nothing was done; a vault with the present key can do
+ * it.
+ */
 export class UnfitVault extends AppError {
   constructor() {
     super('unavailable', 'The root key was changed: the vault must be restarted with the present one as ROOT_KEY.', {
@@ -21,7 +25,9 @@ export const LACKING_WORDS = {
 
 type Word = keyof typeof LACKING_WORDS
 
-/** `records`: of the journal. `rows_of_notes`: of transactions and wallets, which an API writes by the journal's notes. */
+/**
+ * `records`: of the journal. `rows_of_notes`: of transactions and wallets, which an API writes by the journal's notes.
+ */
 export type Lacking = Word | null
 
 export const LACKING = Object.keys(LACKING_WORDS) as readonly Word[]

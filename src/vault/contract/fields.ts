@@ -24,7 +24,10 @@ const ByName = <Schema extends TSchema>(schema: Schema) =>
 
 /** PostgreSQL takes no NUL. A statement that it refuses would fail for all who share it. */
 const textUpTo = (maxLength: number) => Type.String({ pattern: '^[^\\u0000]*$', maxLength })
-/** A name, an address, an actor; the longest are credential ids of passkeys, and values of rules: 1,024 characters of two units. */
+/**
+ * A name, an address, an actor; the longest are credential ids of passkeys, and values of rules: 1,024 characters of
+ * two units.
+ */
 export const Text = textUpTo(2_048)
 /** A function's declaration: 65,536 characters of two units. */
 const Declaration = textUpTo(131_072)
@@ -154,7 +157,7 @@ const typedData = Fields({
   }),
   types: ByName(ListOf(Fields({ name: LongText, type: LongText }))),
   primaryType: LongText,
-  // Custody reads it by the types.
+  // The vault reads it by the types.
   message: ByName(Type.Unknown()),
 })
 

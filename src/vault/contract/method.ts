@@ -1,5 +1,5 @@
-// What client and server know of a method, so that each checks what it gets before it uses it, and sends no more than the
-// method names.
+// What client and server know of a method, so that each checks what it gets before it uses it, and sends no more than
+// the method names.
 
 import { KindGuard, type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'

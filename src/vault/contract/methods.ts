@@ -1,6 +1,6 @@
-// The vault's methods, each declared once: what crosses for it, and whether it may be asked again. The types of the vault follow from
-// this table, and so do its server (rooms/serve-vault.ts) and its client (client/remote-vault.ts). A new method is one entry here and
-// one line in rooms/vault.ts.
+// The vault's methods, each declared once: what crosses for it, and whether it may be asked again. The types of the
+// vault follow from this table, and so do its server (rooms/serve-vault.ts) and its client (client/remote-vault.ts). A
+// new method is one entry here and one line in rooms/vault.ts.
 
 import { Type } from '@sinclair/typebox'
 import { CHAIN_FAMILIES, CONTROL_MODES, USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
@@ -60,8 +60,8 @@ const approval = Fields({
 })
 
 /**
- * An opened key is an object with `sign` on both sides, and a number between them. That number means something only on the connection
- * that opened it.
+ * An opened key is an object with `sign` on both sides, and a number between them. That number means something only on
+ * the connection that opened it.
  */
 export const KEY_METHODS = methods({
   openKey: { input: Fields(keyRequest), output: handle, repeatable: true },
@@ -87,13 +87,20 @@ export const KEY_METHODS = methods({
 
 /** All other methods that an API may ask. What is made has its caller's id, so it may be asked again. */
 export const METHODS = methods({
-  /** Opens the wallet's key with the credential of its control mode, signs and closes it, if everything is known beforehand. */
+  /**
+   * Opens the wallet's key with the credential of its control mode, signs and closes it, if everything is known
+   * beforehand.
+   */
   signOnce: { input: signRequest, output: signatures },
   /**
-   * Signs messages. They can mean anything, so it needs the credentials of all control modes, as an export does, and no policy allows it.
+   * Signs messages. They can mean anything, so it needs the credentials of all control modes, as an export does, and no
+   * policy allows it.
    */
   signMessage: { input: signRequest, output: signatures },
-  /** Signs an authorisation of EIP-7702, with the same credentials, for a delegate that the project names: r, s (low), recovery id. */
+  /**
+   * Signs an authorisation of EIP-7702, with the same credentials, for a delegate that the project names: r, s (low),
+   * recovery id.
+   */
   signAuthorization: {
     input: Fields({
       ...keyRequest,
@@ -103,9 +110,10 @@ export const METHODS = methods({
     output: Bytes,
   },
   /**
-   * Opens the owner's keyring with the credentials, or makes it for a new owner, and seals the wallet's key that comes from its seed.
-   * An import becomes a keyring of its own, and is refused if the project has its address already. The same call with the same `walletId`
-   * answers with the same keyring and public key. The caller inserts the row of `wallets`.
+   * Opens the owner's keyring with the credentials, or makes it for a new owner, and seals the wallet's key that comes
+   * from its seed. An import becomes a keyring of its own, and is refused if the project has its address already. The
+   * same call with the same `walletId` answers with the same keyring and public key. The caller inserts the row of
+   * `wallets`.
    */
   newWallet: {
     input: Fields({
@@ -130,8 +138,9 @@ export const METHODS = methods({
     repeatable: true,
   },
   /**
-   * Creates a policy. Its terms are bound into the lock with which the developer secret opens a wallet's key. Needs the credential of the
-   * wallet's mode; a developer secret beside a PIN is checked. A repeated call with the same id answers with the same policy.
+   * Creates a policy. Its terms are bound into the lock with which the developer secret opens a wallet's key. Needs the
+   * credential of the wallet's mode; a developer secret beside a PIN is checked. A repeated call with the same id
+   * answers with the same policy.
    */
   newPolicy: {
     input: Fields({ ...keyRequest, terms, name: Text }),
@@ -139,20 +148,24 @@ export const METHODS = methods({
     repeatable: true,
   },
   /**
-   * Puts a developer-controlled wallet under policies, and all others of its keyring with it, because they have the same keys. From then on
-   * only policies open them: there is no signature by the secret alone, no message, no export, no further wallet and no further policy.
+   * Puts a developer-controlled wallet under policies, and all others of its keyring with it, because they have the
+   * same keys. From then on only policies open them: there is no signature by the secret alone, no message, no export,
+   * no further wallet and no further policy.
    */
   putUnderPolicies: { input: Fields(keyRequest), repeatable: true },
   /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
   revokePolicy: { input: Fields({ ...keyRequest, policyId: Id }) },
-  /** The phrase or the imported key of a wallet's keyring. Needs the credentials of all modes that control it, and is audited. */
+  /**
+   * The phrase or the imported key of a wallet's keyring. Needs the credentials of all modes that control it, and is
+   * audited.
+   */
   exportKeyring: {
     input: Fields(keyRequest),
     output: Fields({ mnemonicPhrase: OrNull(SecretBytes), privateKey: OrNull(SecretBytes) }),
   },
   /**
-   * Changes the PIN of a user-controlled wallet's owner, who has one PIN for all wallets. With another secret in place of the old PIN it also
-   * ends a lockout.
+   * Changes the PIN of a user-controlled wallet's owner, who has one PIN for all wallets. With another secret in place
+   * of the old PIN it also ends a lockout.
    */
   changeUserPin: {
     input: Fields({
@@ -164,7 +177,10 @@ export const METHODS = methods({
       from: Maybe(Text),
     }),
   },
-  /** Makes a recovery code that opens the owner's user key as the PIN does, instead of an earlier code. It is returned only here. */
+  /**
+   * Makes a recovery code that opens the owner's user key as the PIN does, instead of an earlier code. It is returned
+   * only here.
+   */
   newRecoveryCode: {
     input: Fields(keyRequest),
     output: Fields({ recoveryCode: SecretBytes }),
@@ -187,13 +203,14 @@ export const METHODS = methods({
     input: Fields({ projectId: Id, oldSecret: Secret, newSecret: Secret, actor: Text }),
   },
   /**
-   * Freezes a project, an owner, a wallet or a network, or ends that. Needs no credential: the console and the command line of an API do it.
-   * Answers whether there was anything to change.
+   * Freezes a project, an owner, a wallet or a network, or ends that. Needs no credential: the console and the command
+   * line of an API do it. Answers whether there was anything to change.
    */
   changeFreezes: { input: freezeChange, output: Type.Boolean() },
   /**
-   * What this vault can do now: its present root key and perhaps the next one; what the database lacks of its journal (unless that is null, no
-   * key is opened); how many PINs are verified and wait. @throws UnfitVault if the database belongs to none of its root keys any more.
+   * What this vault can do now: its present root key and perhaps the next one; what the database lacks of its journal
+   * (unless that is null, no key is opened); how many PINs are verified and wait. @throws UnfitVault if the database
+   * belongs to none of its root keys any more.
    */
   status: {
     output: Fields({
@@ -262,8 +279,8 @@ const checkpoint = Fields({
 /** Methods for an operator only. For instance, an attacker who controls an API must not reset a count of wrong PINs. */
 export const OPERATOR_METHODS = methods({
   /**
-   * Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). The same call by the same
-   * id changes nothing.
+   * Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). The
+   * same call by the same id changes nothing.
    */
   newProject: {
     input: Fields({ projectId: Id, developerSecret: OrNull(Secret), actor: Text, about: Maybe(LongText) }),
@@ -282,7 +299,9 @@ export const OPERATOR_METHODS = methods({
   releaseFromPolicies: {
     input: Fields({ projectId: Id, ownerId: Text, actor: Text }),
   },
-  /** Adds or removes a contract to which a project's eoa wallets may delegate. Answers with those that are allowed now. */
+  /**
+   * Adds or removes a contract to which a project's eoa wallets may delegate. Answers with those that are allowed now.
+   */
   changeDelegates: {
     input: Fields({
       projectId: Id,
@@ -298,8 +317,8 @@ export const OPERATOR_METHODS = methods({
     repeatable: true,
   },
   /**
-   * Wraps every project key with the next root key; from then on the database belongs to that key. All changes are committed together: it can
-   * be killed at any point, and run again.
+   * Wraps every project key with the next root key; from then on the database belongs to that key. All changes are
+   * committed together: it can be killed at any point, and run again.
    */
   rotateRootKey: {
     input: Fields({ actor: Text }),
@@ -307,8 +326,8 @@ export const OPERATOR_METHODS = methods({
     progress,
   },
   /**
-   * Makes a new version of a project's key, and re-seals with it what older versions sealed, while requests go on. It can be killed at any
-   * point; `resume` finishes such a run without making another version.
+   * Makes a new version of a project's key, and re-seals with it what older versions sealed, while requests go on. It
+   * can be killed at any point; `resume` finishes such a run without making another version.
    */
   rotateProjectKey: {
     input: Fields({ projectId: Id, actor: Text, resume: Type.Boolean() }),

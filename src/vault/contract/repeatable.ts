@@ -1,5 +1,5 @@
-// What custody makes, it makes once for an id that the caller chose, and commits by itself. So a caller whose answer was lost
-// repeats the call: it finds what the first one made, checks the credentials, and answers the same.
+// What the vault makes, it makes once for an id that the caller chose, and commits by itself. So a caller whose answer
+// was lost repeats the call: it finds what the first one made, checks the credentials, and answers the same.
 
 import { violatedConstraint } from '../../../db/trouble.ts'
 import { AppError } from '../../platform/errors.ts'
@@ -15,8 +15,8 @@ export class KeyRotated extends AppError {
 }
 
 /**
- * Makes something. If a rotation, or another call that made the same or a part of it, came in between, it begins again with
- * what is there now.
+ * Makes something. If a rotation, or another call that made the same or a part of it, came in between, it begins again
+ * with what is there now.
  * @param make gets the number of the try, from 1. @param raced the unique constraints by which such a call is noticed.
  */
 export const repeatable = async <Made>(

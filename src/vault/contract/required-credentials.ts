@@ -1,8 +1,8 @@
 // Which credentials a request must have. This is checked before anything is opened, so that no guess is charged for a
 // request that cannot succeed.
 //
-// Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the other mode alone controls
-// the owner's keyring, creating needs both, and control of the keyring is shared from then on.
+// Signing needs the credential of the wallet's control mode, and so does creating a wallet. If the other mode alone
+// controls the owner's keyring, creating needs both, and control of the keyring is shared from then on.
 
 import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../platform/errors.ts'
@@ -72,7 +72,10 @@ export const modesForCreation = (input: {
 }): readonly ControlMode[] =>
   input.locked.length === 0 || input.locked.includes(input.mode) ? [input.mode] : CONTROL_MODES
 
-/** @throws credential_required if a credential of `modes` is missing, credential_ambiguous if there is another or a second one. */
+/**
+ * @throws credential_required if a credential of `modes` is missing, credential_ambiguous if there is another or a
+ * second one.
+ */
 export const requireCredentials = (input: {
   readonly modes: readonly ControlMode[]
   readonly credentials: Credentials
@@ -91,7 +94,8 @@ export const requireCredentials = (input: {
 }
 
 /**
- * Creating a policy needs the credential of the wallet's mode. A developer's secret beside the user's is optional, and is checked.
+ * Creating a policy needs the credential of the wallet's mode. A developer's secret beside the user's is optional, and
+ * is checked.
  * @throws credential_required
  */
 export const requireConsent = ({

@@ -1,4 +1,5 @@
-// The types of the vault, as other programs see it. They follow from the tables of methods; only an opened key is an object of its own.
+// The types of the vault, as other programs see it. They follow from the tables of methods; only an opened key is an
+// object of its own.
 
 import type { Static } from '@sinclair/typebox'
 import type { Payload } from '../language/payload.ts'
@@ -13,13 +14,13 @@ export type KeyUse = Omit<InputOf<typeof KEY_METHODS.sign>['uses'][number], 'pay
 }
 
 /**
- * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute: then each use
- * is `busy`. A use after it was disposed of throws `KeyClosed`, and so does a third `sign`.
+ * A wallet's opened private key, for one request. It is zeroed when it is disposed of, and by itself after a minute:
+ * then each use is `busy`. A use after it was disposed of throws `KeyClosed`, and so does a third `sign`.
  */
 export type OpenKey = Disposable & {
   /**
-   * Signs. The audit row of each use is committed before a signature leaves; it has the hash of what was signed first, and
-   * those of the rest.
+   * Signs. The audit row of each use is committed before a signature leaves; it has the hash of what was signed first,
+   * and those of the rest.
    * @throws Error for a payload of another family or form.
    */
   sign(...uses: readonly KeyUse[]): Promise<Signatures>
@@ -31,9 +32,9 @@ export type Spends = InputOf<typeof KEY_METHODS.signByPolicy>['spends']
 /** An opened key whose uses are charged to a policy. */
 export type OpenPolicyKey = Disposable & {
   /**
-   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. The charge is the caller's amount, or what
-   * the vault reads in the payloads if that is more; for tokens, what the vault reads. One opened key is for one use: the versions of one
-   * transaction, and the deployment of a contract wallet before it.
+   * Signs as `OpenKey.sign` does, and charges the policy before a signature leaves. The charge is the caller's amount,
+   * or what the vault reads in the payloads if that is more; for tokens, what the vault reads. One opened key is for
+   * one use: the versions of one transaction, and the deployment of a contract wallet before it.
    * @throws AppError as `Vault.openKeyByPolicy` does: then nothing was signed.
    * @throws Error for a second transaction, another chain than the wallet's, and a payload that no policy allows.
    */
@@ -48,7 +49,8 @@ export type OpenPolicies = Disposable & {
   /** Oldest first; those that need approval come last. */
   readonly policies: OutputOf<typeof KEY_METHODS.openPolicies>['policies']
   /**
-   * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that were read.
+   * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that
+   * were read.
    * @throws busy if it is asked too late; KeyClosed if it is asked again, or if there is no policy.
    */
   sign(by: SignBy, ...uses: readonly KeyUse[]): Promise<Signatures>
@@ -61,16 +63,16 @@ type Opening = {
   /** Opens the wallet's key with the credential of its control mode. */
   openKey(request: InputOf<typeof KEY_METHODS.openKey>): Promise<OpenKey>
   /**
-   * The same with the developer secret and a policy's lock. The caller gives the terms by which it judged the use: the lock
-   * opens only with those that the owner agreed to. What is signed is charged to the policy. If the terms name approvers, the
-   * vault verifies that enough of them approved, and uses the approval once.
-   * @throws policy_denied if the policy has ended meanwhile, or with a security event if it is not as its owner made it.
-   * Another policy may still allow the use.
+   * The same with the developer secret and a policy's lock. The caller gives the terms by which it judged the use: the
+   * lock opens only with those that the owner agreed to. What is signed is charged to the policy. If the terms name
+   * approvers, the vault verifies that enough of them approved, and uses the approval once.
+   * @throws policy_denied if the policy has ended meanwhile, or with a security event if it is not as its owner made
+   * it. Another policy may still allow the use.
    */
   openKeyByPolicy(request: InputOf<typeof KEY_METHODS.openKeyByPolicy>): Promise<OpenPolicyKey>
   /**
-   * Checks the developer secret, and reads the wallet's policies with what opens the key by one of them: for one use, which the
-   * caller judges by them. It then signs as `openKeyByPolicy` does.
+   * Checks the developer secret, and reads the wallet's policies with what opens the key by one of them: for one use,
+   * which the caller judges by them. It then signs as `openKeyByPolicy` does.
    */
   openPolicies(request: InputOf<typeof KEY_METHODS.openPolicies>): Promise<OpenPolicies>
 }
@@ -98,7 +100,10 @@ export type Archivable = OutputOf<typeof OPERATOR_METHODS.planArchive>[number]
 export type Checkpoint = OutputOf<typeof OPERATOR_METHODS.signCheckpoint>
 /** Forged rows of the vault, and `unfinished` ones, which a stopped process can also leave. */
 export type VaultRows = OutputOf<typeof OPERATOR_METHODS.forgedRows>
-/** A row that decides something, and that another program than ours has written, put back or deleted. `id`: within its project. */
+/**
+ * A row that decides something, and that another program than ours has written, put back or deleted. `id`: within its
+ * project.
+ */
 export type ForgedRow = VaultRows['forged'][number]
 /** `done` of `total` rows. */
 export type Progress = { readonly done: number; readonly total: number }

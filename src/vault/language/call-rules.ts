@@ -1,7 +1,7 @@
 // Judges calls by rules on recipient, value and function again in the vault, because somebody else may control the API
 // that judged them first. The API alone judges rules on a function's arguments: the vault decodes no call data. Pure.
 
-import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../db/queries/vault/policies.ts'
 import { type RuleValue, valueMatches } from './rule-values.ts'
 
 /** What a transaction or a Safe calls; `value` in wei. */

@@ -5,7 +5,7 @@
 // that is younger than the time, and perhaps what is a little older. If a clock goes back, the newest slot stays the
 // present one.
 
-import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../db/queries/vault/policies.ts'
 import type { Tokens } from './token-calls.ts'
 
 type Limits = Pick<PolicyTerms, 'tokenLimits' | 'rollingLimits'>

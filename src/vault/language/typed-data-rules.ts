@@ -4,7 +4,7 @@
 // only its own types, so a type's name means one struct there; a rule may also give its whole text. A policy is on
 // typed data or on transactions.
 
-import type { PolicyTerms } from '../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../db/queries/vault/policies.ts'
 import { type KnownType, readGrants, recognizeType } from './known-typed-data.ts'
 import type { TypedData } from './payload.ts'
 import { type RuleValue, valueMatches } from './rule-values.ts'

@@ -1,9 +1,9 @@
-// What the audit says of the rows of custody, folded into a few numbers for each row: some 200 bytes for each wallet,
+// What the audit says of the rows of the vault, folded into a few numbers for each row: some 200 bytes for each wallet,
 // owner, policy, keyring and used approval. A number of a row's state (version, revision, uses) is the lowest that the
 // row may have.
 
 import { createHmac, randomBytes } from 'node:crypto'
-import type { VerifiedRows } from '../../../db/queries/custody/verified-rows.ts'
+import type { VerifiedRows } from '../../../db/queries/vault/verified-rows.ts'
 import { CLOCKS_APART_MAX_MS } from '../client/clocks.ts'
 
 /** The columns of a wallet that decide, by the names that operators read. */

@@ -3,15 +3,15 @@
 // its row was put back.
 
 import type { Tx } from '../../../db/client.ts'
-import type { RowImage } from '../../../db/queries/custody/journal.ts'
-import { requireKept } from '../../../db/queries/custody/proofs.ts'
-import type { CustodyCtx } from './ctx.ts'
+import type { RowImage } from '../../../db/queries/vault/journal.ts'
+import { requireKept } from '../../../db/queries/vault/proofs.ts'
+import type { RoomCtx } from './ctx.ts'
 
 type Wrote = (...images: readonly RowImage[]) => void
 
 /** @param change hands the rows that it has written to `wrote`. @throws NotWritten if the database did not keep one. */
 export const changing = async <Result>(
-  { db, journal }: Pick<CustodyCtx, 'db' | 'journal'>,
+  { db, journal }: Pick<RoomCtx, 'db' | 'journal'>,
   change: (tx: Tx, wrote: Wrote) => Promise<Result>,
 ): Promise<Result> => {
   const written: RowImage[] = []

@@ -1,8 +1,8 @@
-// Compares the rows of custody with what the audit says of them: each row takes what belongs to it, and what is left is
-// gone.
+// Compares the rows of the vault with what the audit says of them: each row takes what belongs to it, and what is left
+// is gone.
 
 import type { Db } from '../../../db/client.ts'
-import { readVerifiedRows, type VerifiedRows } from '../../../db/queries/custody/verified-rows.ts'
+import { readVerifiedRows, type VerifiedRows } from '../../../db/queries/vault/verified-rows.ts'
 import {
   type AuditedPolicy,
   createAudited,

@@ -1,10 +1,10 @@
 // The first argument of every function of custody. Each process builds one.
 
 import type { Db } from '../../../db/client.ts'
-import { type AuditRow, auditJson } from '../../../db/queries/custody/audit.ts'
-import { readWalletKeys, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
+import { type AuditRow, auditJson } from '../../../db/queries/vault/audit.ts'
+import { readWalletKeys, type WalletKeyRow } from '../../../db/queries/vault/keyrings.ts'
 import type { Environment, Network } from '../../../db/words.ts'
-import { type Audit, createCustodyAudit } from '../../platform/audit/audit.ts'
+import { type Audit, createVaultAudit } from '../../platform/audit/audit.ts'
 import { createBoundedMap } from '../../platform/bounded-map.ts'
 import { createBatcher, createQueue, type Queue } from '../../platform/queue.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
@@ -36,7 +36,7 @@ const KEY_LIFETIME_MS = 60_000
 /** A network as configured in this process. */
 type ChainOf = (network: Network) => WalletChain
 
-export type CustodyCtx = {
+export type RoomCtx = {
   readonly db: Db
   readonly environment: Environment
   readonly chainOf: ChainOf
@@ -72,7 +72,7 @@ export type CustodyCtx = {
   readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>
 }
 
-export type CustodySettings = {
+export type VaultSettings = {
   readonly db: Db
   readonly rootKey: RootKey
   /** The key after it, in a process that keeps running during the change. */
@@ -89,7 +89,7 @@ export type CustodySettings = {
   readonly now: () => Date
 }
 
-export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
+export const createRoomCtx = (settings: VaultSettings): RoomCtx => {
   const { db, environment, chainOf, limits, deploymentKey, journal = withoutJournal() } = settings
   const rootKeys = createRootKeys(settings)
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
@@ -104,7 +104,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
     keptAudit.add(rows)
     journal.add({ audit: rows.map(auditJson) })
   }
-  const audit = createCustodyAudit({ ...settings, onCommitted })
+  const audit = createVaultAudit({ ...settings, onCommitted })
   const refusals = createRefusals({ ...settings, audit })
   return {
     db,

@@ -4,9 +4,9 @@
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../db/client.ts'
-import type { AuditRow } from '../../../db/queries/custody/audit.ts'
-import { type PresentAudit, presentAudit } from '../../../db/queries/custody/audit-chain.ts'
-import { readServer } from '../../../db/queries/custody/journal.ts'
+import type { AuditRow } from '../../../db/queries/vault/audit.ts'
+import { type PresentAudit, presentAudit } from '../../../db/queries/vault/audit-chain.ts'
+import { readServer } from '../../../db/queries/vault/journal.ts'
 import { AppError } from '../../platform/errors.ts'
 import { createLinkMaker } from './chain/chain.ts'
 import type { RefusalsLog } from './refusals.ts'

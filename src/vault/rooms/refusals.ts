@@ -7,7 +7,7 @@
 // that is killed loses what it has only counted.
 
 import type { Db } from '../../../db/client.ts'
-import { type AuditRow, commitAuditRows } from '../../../db/queries/custody/audit.ts'
+import { type AuditRow, commitAuditRows } from '../../../db/queries/vault/audit.ts'
 import { isReferenceMissing } from '../../../db/trouble.ts'
 import { type SecurityEventKind, VAULT_EVENTS, type VaultEventKind } from '../../../db/words.ts'
 import { NotWritten } from '../../../db/written.ts'

@@ -24,9 +24,9 @@ export const createRefusedConnections = (parts: {
 
   const add = async (why: string, { client, count, since, until }: Counted): Promise<void> => {
     const times = { count: String(count), since: since.toISOString(), until: until.toISOString() }
-    const of = { projectId: null, actor: 'stranger', action: 'vault_connection_refused', subject: 'vault' } as const
+    const scope = { projectId: null, actor: 'stranger', action: 'vault_connection_refused', subject: 'vault' } as const
     try {
-      await audit.commit({ ...of, details: { why, client, ...times } })
+      await audit.commit({ ...scope, details: { why, client, ...times } })
     } catch (err) {
       log.error({ err, why, count }, 'refused connections are not in the audit')
     }

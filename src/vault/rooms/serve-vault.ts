@@ -1,8 +1,8 @@
 // The vault at its two sockets: one for APIs, and one for its operator. APIs of other machines may come by TLS.
 //
-// An opened key belongs to the connection that opened it, under a number that means nothing on another one. It is zeroed when
-// it is closed, when its connection ends, and by itself after a while. A client that names a key which is not open on the connection
-// makes a mistake or attacks: the connection is closed, and an audit row says so.
+// An opened key belongs to the connection that opened it, under a number that means nothing on another one. It is
+// zeroed when it is closed, when its connection ends, and by itself after a while. A client that names a key which is
+// not open on the connection makes a mistake or attacks: the connection is closed, and an audit row says so.
 
 import type { Audit } from '../../platform/audit/audit.ts'
 import { AppError } from '../../platform/errors.ts'

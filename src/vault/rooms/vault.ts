@@ -1,20 +1,21 @@
 // The vault: the only place where a plaintext key, seed or credential exists.
 //
-// Read the rooms in this order: sealing (how a secret lies in a row, and which key opens which), root (the root key and the
-// project keys that it wraps), credentials (checks, limits and changes of PINs and developer secrets), keys (derivation and
-// signing), wallets (making and opening them), rotation, journal (what survives the loss of the database), chain (what makes a
-// change of the audit visible), wire (how others reach the vault). Others import the files beside this one, never a room.
+// Read the rooms in this order: sealing (how a secret lies in a row, and which key opens which), root (the root key and
+// the project keys that it wraps), credentials (checks, limits and changes of PINs and developer secrets), keys
+// (derivation and signing), wallets (making and opening them), rotation, journal (what survives the loss of the
+// database), chain (what makes a change of the audit visible), wire (how others reach the vault). Others import the
+// files beside this one, never a room.
 //
-// Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used. Key
-// bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.
+// Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used.
+// Key bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.
 
 import {
   findWalletOfPolicy,
   listPolicies,
   readPolicyRoom,
   unrevokedPolicies,
-} from '../../../db/queries/custody/unrevoked-policies.ts'
-import { userSecrets } from '../../../db/queries/custody/user-key-locks.ts'
+} from '../../../db/queries/vault/unrevoked-policies.ts'
+import { userSecrets } from '../../../db/queries/vault/user-key-locks.ts'
 import { UnfitVault } from '../contract/contract.ts'
 import type { OperatorVault } from '../contract/vault.ts'
 import { archiveLines, auditCheckpoints, dropArchived, planArchive, signCheckpoint } from './chain/archive.ts'
@@ -23,7 +24,7 @@ import { changeDeveloperSecret, changeUserPin } from './credentials/change-crede
 import { addPasskeySecret, newRecoveryCode, removeUserSecret } from './credentials/change-user-secrets.ts'
 import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, newProject } from './credentials/new-project.ts'
-import { type CustodyCtx, type CustodySettings, createCustodyCtx } from './ctx.ts'
+import { createRoomCtx, type RoomCtx, type VaultSettings } from './ctx.ts'
 import { rotateProjectKey } from './rotation/rotate-project.ts'
 import { rotateRootKey } from './rotation/rotate-root.ts'
 import { forgedRows } from './verify-rows.ts'
@@ -43,12 +44,12 @@ export { type DeploymentKey, openRootKey } from './root/root-key.ts'
 export { KeyClosed } from './wallets/wallet-key.ts'
 
 /**
- * Makes the methods of a vault. They do nothing while the database lacks what the journal has, or while its catalogue differs, answer
- * only when the journal has the changes, and refuse only when the refusal is in the audit.
+ * Makes the methods of a vault. They do nothing while the database lacks what the journal has, or while its catalogue
+ * differs, answer only when the journal has the changes, and refuse only when the refusal is in the audit.
  */
 const binding =
-  (ctx: CustodyCtx) =>
-  <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
+  (ctx: RoomCtx) =>
+  <Input extends readonly unknown[], Output>(work: (ctx: RoomCtx, ...input: Input) => Promise<Output>) =>
   async (...input: Input): Promise<Output> => {
     ctx.keptAudit.require()
     await ctx.journal.requireSame()
@@ -62,8 +63,8 @@ const binding =
 
 /** For what stops something, and must work in an emergency: it does not wait until the database is whole again. */
 const urgent =
-  (ctx: CustodyCtx) =>
-  <Input extends readonly unknown[], Output>(work: (ctx: CustodyCtx, ...input: Input) => Promise<Output>) =>
+  (ctx: RoomCtx) =>
+  <Input extends readonly unknown[], Output>(work: (ctx: RoomCtx, ...input: Input) => Promise<Output>) =>
   async (...input: Input): Promise<Output> => {
     const output = await ctx.refusals.recording(() => work(ctx, ...input))
     await ctx.journal.sync()
@@ -78,8 +79,8 @@ type Flushing = {
 }
 
 /** Builds the vault of a process. The table of methods (contract/methods.ts) says what each does. */
-export const createVault = (settings: CustodySettings): OperatorVault & Flushing => {
-  const ctx = createCustodyCtx(settings)
+export const createVault = (settings: VaultSettings): OperatorVault & Flushing => {
+  const ctx = createRoomCtx(settings)
   const { db, rootKeys, journal, argon2, keptAudit, refusals } = ctx
   const bind = binding(ctx)
   const stop = urgent(ctx)

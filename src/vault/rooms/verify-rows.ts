@@ -2,7 +2,7 @@ import type { VaultRows } from '../contract/vault.ts'
 import { findContradictions } from './contradictions.ts'
 import { type ForgedId, forgedDeveloperKeys, forgedUserKeyLocks, forgedUserKeys } from './credentials/forged-keys.ts'
 import { forgedGuesses } from './credentials/guesses.ts'
-import type { CustodyCtx } from './ctx.ts'
+import type { RoomCtx } from './ctx.ts'
 import { forgedDelegateLists } from './wallets/delegates.ts'
 import { forgedLocks } from './wallets/forged-locks.ts'
 import { forgedPolicies } from './wallets/forged-policies.ts'
@@ -10,7 +10,7 @@ import { forgedFreezeLists } from './wallets/freezes.ts'
 
 /** Compares rows with the audit, and checks MACs and seals. @param input.projectId null: of all projects. */
 export const forgedRows = async (
-  parts: Pick<CustodyCtx, 'db' | 'projectKeys' | 'journal' | 'now' | 'freezes'>,
+  parts: Pick<RoomCtx, 'db' | 'projectKeys' | 'journal' | 'now' | 'freezes'>,
   input: { readonly projectId: string | null },
 ): Promise<VaultRows> => {
   const contradictions = await findContradictions(parts.db, input)

@@ -288,7 +288,9 @@ const ERRORS: readonly (readonly [string, string])[] = [
 
 const OPENZEPPELIN = join(import.meta.dir, '../../../node_modules/@openzeppelin/contracts')
 
-/** Every error that the installed OpenZeppelin Contracts declare for tokens, access and proxies, with its parameters. */
+/**
+ * Every error that the installed OpenZeppelin Contracts declare for tokens, access and proxies, with its parameters.
+ */
 const openZeppelinErrors = (): readonly { readonly name: string; readonly parameters: readonly string[][] }[] =>
   ['access', 'interfaces', 'proxy', 'token', 'finance']
     .flatMap((folder) =>

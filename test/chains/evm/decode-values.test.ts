@@ -1,4 +1,5 @@
-// Arguments in readable form: published encodings, agreement with another implementation, and encodings that are refused.
+// Arguments in readable form: published encodings, agreement with another implementation, and encodings that are
+// refused.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'

@@ -181,8 +181,8 @@ test('an empty answer gives no text', () => {
 
 test('a minimal proxy (EIP-1167) has the facts that its implementation gives it', async () => {
   const { address } = await node.deploy('TestToken', ['Behind', 'BHD', 6])
-  // The bytecode of the EIP. The decimals are an immutable of the implementation. The names are read from the proxy's own
-  // storage, which is empty.
+  // The bytecode of the EIP. The decimals are an immutable of the implementation. The names are read from the proxy's
+  // own storage, which is empty.
   const code = `363d3d373d3d3d363d73${address.slice(2).toLowerCase()}5af43d82803e903d91602b57fd5bf3`
   const proxy = getAddress('0x00000000000000000000000000000000000011a7')
   await node.rpc('anvil_setCode', [proxy, `0x${code}`])

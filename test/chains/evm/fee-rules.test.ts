@@ -1,4 +1,5 @@
-// The costs of a transaction besides its value, on an OP-stack network: gas, a fee for layer 1, and one for the operator.
+// The costs of a transaction besides its value, on an OP-stack network: gas, a fee for layer 1, and one for the
+// operator.
 
 import { beforeEach, expect, test } from 'bun:test'
 import { getAddress, parseEther, parseGwei } from 'viem'
@@ -45,7 +46,8 @@ test('the fee for layer 1 is a surcharge, for sending and for signing only', asy
   expect(worstCost).toBe(payment.value + base.feeRules.gasFee(unsigned) + surcharge)
 })
 
-// GasPriceOracle.getOperatorFee in the OP-stack specs: Isthmus gas * scalar / 10^6 + constant, Jovian gas * scalar * 100 + constant.
+// GasPriceOracle.getOperatorFee in the OP-stack specs: Isthmus gas * scalar / 10^6 + constant, Jovian gas * scalar *
+// 100 + constant.
 test.each([
   ['IsthmusOracle', 25_925n + 7_000n, 123_456n + 7_000n],
   ['JovianOracle', 2_592_590_700_000n + 7_000n, 12_345_670_000_000n + 7_000n],

@@ -1,4 +1,5 @@
-// Previews that are expensive for a node, or that fail there: each ends within a known time, with a clear result or error.
+// Previews that are expensive for a node, or that fail there: each ends within a known time, with a clear result or
+// error.
 
 import { describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, getContractAddress, pad, parseAbi, toHex } from 'viem'

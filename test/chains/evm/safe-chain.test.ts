@@ -223,7 +223,8 @@ describe('deployment and execution in one', () => {
   test('does both once, and anybody may send it', async () => {
     const { owner, wallet } = await createWallet()
     const intents = [tokenCall('mint', [wallet.address, 10n]), tokenCall('transfer', [other, 1n])]
-    // The gas of the execution and of the deployment. Each inner call gets a 64th less than the gas around it (EIP-150).
+    // The gas of the execution and of the deployment. Each inner call gets a 64th less than the gas around it
+    // (EIP-150).
     const filled = { nonce: 0, asIfDeployed: wallet }
     const { gasLimit: gas } = await chain.fill(safes.execution(wallet, intents), owner.address, filled)
     const outer = (await chain.fill(safes.deployment(wallet), owner.address, { nonce: 0 })).gasLimit + gas + gas / 16n

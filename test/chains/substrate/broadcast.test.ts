@@ -1,5 +1,5 @@
-// Answers of nodes to a sent extrinsic. The codes are those of polkadot-sdk's author RPC (sc-rpc-api, author/error.rs), from
-// 1000 on. Older nodes give the reason in the message, newer ones in the data.
+// Answers of nodes to a sent extrinsic. The codes are those of polkadot-sdk's author RPC (sc-rpc-api, author/error.rs),
+// from 1000 on. Older nodes give the reason in the message, newer ones in the data.
 
 import { afterAll, expect, test } from 'bun:test'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'

@@ -35,8 +35,8 @@ const valuesOf = (hex: Hex): Record<string, unknown> =>
   Object.fromEntries([...(readCall(runtime, hex)?.values ?? [])].map(([name, { value }]) => [name, value]))
 
 describe('a call is decoded by the metadata', () => {
-  // paritytech/asset-transfer-api, src/createCalls/{assets,balances}/*.spec.ts: what it expects for Asset Hub, without the
-  // length and the version of an unsigned extrinsic. Both Asset Hubs have these calls in the same places.
+  // paritytech/asset-transfer-api, src/createCalls/{assets,balances}/*.spec.ts: what it expects for Asset Hub, without
+  // the length and the version of an unsigned extrinsic. Both Asset Hubs have these calls in the same places.
   const VECTORS: readonly [Hex, string, Record<string, string>][] = [
     [`0x32090400${ACCOUNT_HEX}419c`, 'assets.transfer_keep_alive', { id: '1', target: ACCOUNT, amount: '10000' }],
   ]

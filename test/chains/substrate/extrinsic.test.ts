@@ -1,4 +1,5 @@
-// Compares our signing payloads with signatures of others that a chain accepted; and refuses runtimes that we cannot sign for.
+// Compares our signing payloads with signatures of others that a chain accepted; and refuses runtimes that we cannot
+// sign for.
 
 import { describe, expect, test } from 'bun:test'
 import { sr25519Verify } from '@polkadot/util-crypto'

@@ -1,5 +1,5 @@
-// A node of a chain that a test makes up: each block has a runtime, bare and signed extrinsics, and events that are encoded
-// by a runtime's real metadata. What it says is what a node of the Polkadot SDK says.
+// A node of a chain that a test makes up: each block has a runtime, bare and signed extrinsics, and events that are
+// encoded by a runtime's real metadata. What it says is what a node of the Polkadot SDK says.
 
 import type { Hex } from '../../../src/chains/chain.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'

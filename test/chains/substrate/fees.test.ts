@@ -1,5 +1,5 @@
-// What of an extrinsic's deposits and withdraws is its fee, and what moves. Events as the runtimes of test/chains/substrate's
-// chain specifications emit them.
+// What of an extrinsic's deposits and withdraws is its fee, and what moves. Events as the runtimes of
+// test/chains/substrate's chain specifications emit them.
 
 import { expect, test } from 'bun:test'
 import { addressOf } from '../../../src/chains/substrate/address.ts'

@@ -1,5 +1,5 @@
-// Final blocks for the tracker: read in few round trips, and never a block that could still be replaced, even if several nodes
-// behind one URL answer differently.
+// Final blocks for the tracker: read in few round trips, and never a block that could still be replaced, even if
+// several nodes behind one URL answer differently.
 
 import { afterEach, expect, test } from 'bun:test'
 import type { Hex } from '../../../src/chains/chain.ts'

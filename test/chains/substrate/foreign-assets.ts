@@ -1,6 +1,6 @@
-// Assets of pallet ForeignAssets as Polkadot's Asset Hub keeps them: entries of ForeignAssets.Account as `state_getStorage`
-// answered at block 21,155,423 (0x4862e0474ddd0f7d329b18862d717988e697cbdf333f1b5d2623400fcd98f236), runtime 2,005,000. A key
-// ends in the Location in SCALE, behind its hash of 16 bytes, and the holder, behind hers.
+// Assets of pallet ForeignAssets as Polkadot's Asset Hub keeps them: entries of ForeignAssets.Account as
+// `state_getStorage` answered at block 21,155,423 (0x4862e0474ddd0f7d329b18862d717988e697cbdf333f1b5d2623400fcd98f236),
+// runtime 2,005,000. A key ends in the Location in SCALE, behind its hash of 16 bytes, and the holder, behind hers.
 
 import type { Hex } from '../../../src/chains/chain.ts'
 

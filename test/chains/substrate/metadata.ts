@@ -7,7 +7,9 @@ import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime
 import { polkadot } from '../../../src/platform/networks/polkadot.ts'
 import { vara } from '../../../src/platform/networks/vara.ts'
 
-/** Asset Hub as of today. The package keeps it as the runtime's API answers: an Option, and a compact length of 4 bytes. */
+/**
+ * Asset Hub as of today. The package keeps it as the runtime's API answers: an Option, and a compact length of 4 bytes.
+ */
 export const assetHubRuntime = (specVersion = 1_000_000): Runtime =>
   readRuntime(
     { specName: 'statemint', specVersion, transactionVersion: 1 },

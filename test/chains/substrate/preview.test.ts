@@ -1,5 +1,5 @@
-// Previews, facts and balances. On a local Asset Hub without DryRunApi, forecasts are compared with what then happens. For the
-// current Asset Hub, answers of DryRunApi are encoded by its real metadata.
+// Previews, facts and balances. On a local Asset Hub without DryRunApi, forecasts are compared with what then happens.
+// For the current Asset Hub, answers of DryRunApi are encoded by its real metadata.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex, Intent } from '../../../src/chains/chain.ts'

@@ -17,7 +17,9 @@ import { type devAccount, startSubstrateChain } from '../../support/substrate.ts
 import { createMemory } from '../evm/memory.ts'
 
 const FILES = {
-  /** SDK stable2603: XCM takes and gives coins by Balances.Withdraw and Balances.Deposit. It has DryRunApi and Utility. */
+  /**
+   * SDK stable2603: XCM takes and gives coins by Balances.Withdraw and Balances.Deposit. It has DryRunApi and Utility.
+   */
   bulletin: 'bulletin-polkadot-2002001.json.gz',
   /** Paseo's test Asset Hub: Nfts, Uniques, Assets, pools, Proxy, Multisig, Sudo, DryRunApi. */
   hub: 'passet-hub-1018002.json.gz',
@@ -49,7 +51,9 @@ export const lacksSpecs = (what: string, ...specs: readonly Spec[]): boolean => 
 
 type Account = Awaited<ReturnType<typeof devAccount>>
 
-/** What was told of all blocks from one on, held against the balances of some. @returns the differences of each block */
+/**
+ * What was told of all blocks from one on, held against the balances of some. @returns the differences of each block
+ */
 export const differencesOf = async (
   chain: Chain,
   input: {
@@ -94,7 +98,10 @@ const speakWith = async (local: Started, hashed: { readonly hashedSymbol?: strin
   type Call = ReturnType<typeof call>
   const intentOf = (made: Call): Intent => ({ to: null, value: 0n, input: made.toHex() })
 
-  /** Signs and sends without judging whether it would do, all in one block. @returns where it is, and what became of each */
+  /**
+   * Signs and sends without judging whether it would do, all in one block. @returns where it is, and what became of
+   * each
+   */
   const sendAll = async (made: readonly Call[], by: Account) => {
     await local.setMode('manual')
     const { pendingCount } = await chain.transactionCounts(own(by))

@@ -1,5 +1,5 @@
-// False metadata of a dishonest node: we do not sign with it, or no block accepts what was signed. The tests use real runtimes:
-// one built with its metadata hash, one built without it, and one without the extension.
+// False metadata of a dishonest node: we do not sign with it, or no block accepts what was signed. The tests use real
+// runtimes: one built with its metadata hash, one built without it, and one without the extension.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// Coins from and to other chains, on a runtime of SDK stable2603. Its XCM uses the same deposit and withdraw events as fees.
+// Coins from and to other chains, on a runtime of SDK stable2603. Its XCM uses the same deposit and withdraw events as
+// fees.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BlockMovements, Movement } from '../../../src/chains/chain.ts'

@@ -296,7 +296,10 @@ export const agreeOnContracts = (contracts: Contracts, rules: readonly Rule[]): 
   return areRight ? { read: (call) => readCall(name, inputs, call) } : null
 }
 
-/** What a call is to somebody who names its function whole, as a maker of policies does; null if nobody knows the function. */
+/**
+ * What a call is to somebody who names its function whole, as a maker of policies does; null if nobody knows the
+ * function.
+ */
 export const readContractCall = (contracts: Contracts, call: Call): Reading | null => {
   const [known] = contracts.known.get(call.input.slice(0, 10)) ?? []
   if (known === undefined || call.to === null) return null

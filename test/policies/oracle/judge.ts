@@ -1,7 +1,7 @@
 // What the service decides: of a policy when it is made, and of a use before the vault is asked to open the key.
 
 import { Value } from '@sinclair/typebox/value'
-import type { UnrevokedPolicy } from '../../../db/queries/custody/unrevoked-policies.ts'
+import type { UnrevokedPolicy } from '../../../db/queries/vault/unrevoked-policies.ts'
 import type { Intent } from '../../../src/chains/chain.ts'
 import { AppError } from '../../../src/platform/errors.ts'
 import { createJudge, type JudgedChain } from '../../../src/signing/policies/judge.ts'

@@ -1,5 +1,5 @@
-// Limits on tokens, and in a rolling time, by what docs/custody.md says of them ("Limits on tokens, and in a rolling time"), with
-// the time of every use that was before. This file takes no code from `src`.
+// Limits on tokens, and in a rolling time, by what docs/custody.md says of them ("Limits on tokens, and in a rolling
+// time"), with the time of every use that was before. This file takes no code from `src`.
 
 import { decodeFunctionData, encodeFunctionData, type Hex, parseAbi } from 'viem'
 import type { Call } from './oracle.ts'

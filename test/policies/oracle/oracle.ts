@@ -1,6 +1,6 @@
 // Whether policies allow a use, by what the documentation says (docs/custody.md "Policies", docs/substrate.md, and the
-// descriptions of the API), and by nothing else: this file, abi.ts and scale.ts take no code from `src`. What the documentation
-// leaves open is refused.
+// descriptions of the API), and by nothing else: this file, abi.ts and scale.ts take no code from `src`. What the
+// documentation leaves open is refused.
 
 import type { RuleOperator } from '../../../db/words.ts'
 import { areWithin, type Limits } from './limits.ts'

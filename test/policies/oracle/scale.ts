@@ -1,5 +1,6 @@
-// What a call of a Substrate runtime means, by the SCALE specification, the runtime's metadata and docs/custody.md. Only the
-// table of types is taken from a library; it is read in the strict form alone: each compact integer as short as it can be.
+// What a call of a Substrate runtime means, by the SCALE specification, the runtime's metadata and docs/custody.md.
+// Only the table of types is taken from a library; it is read in the strict form alone: each compact integer as short
+// as it can be.
 
 import { decodeAddress, encodeAddress } from '@polkadot/util-crypto/address'
 import { byPath, type Call, type Reading, type Value } from './oracle.ts'

@@ -1,5 +1,5 @@
-// The common part of the three services: a server on this machine, keys with versions that really encrypt, and faults that
-// a test can choose. Each service has a file next to this one, which names the sources of its formats.
+// The common part of the three services: a server on this machine, keys with versions that really encrypt, and faults
+// that a test can choose. Each service has a file next to this one, which names the sources of its formats.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Limits } from '../../../src/vault/rooms/root/key-service.ts'

@@ -7,10 +7,10 @@ import {
   insertCheckpoint,
   lastOldPosition,
   listCheckpoints,
-} from '../../../../db/queries/custody/audit.ts'
-import { listChains, readLinks } from '../../../../db/queries/custody/audit-chain.ts'
+} from '../../../../db/queries/vault/audit.ts'
+import { listChains, readLinks } from '../../../../db/queries/vault/audit-chain.ts'
 import { AppError } from '../../../platform/errors.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import {
   type Broken,
   beginWalk,
@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000
 
 export type { Checkpoint }
 
-type ArchiveCtx = Pick<CustodyCtx, 'db' | 'deploymentKey' | 'now'>
+type ArchiveCtx = Pick<RoomCtx, 'db' | 'deploymentKey' | 'now'>
 
 export type Archivable = { readonly chain: string; readonly fromPosition: bigint; readonly position: bigint }
 

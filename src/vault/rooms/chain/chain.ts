@@ -20,9 +20,9 @@ import {
   listUnchained,
   newestChainedId,
   recentChains,
-} from '../../../../db/queries/custody/audit-chain.ts'
+} from '../../../../db/queries/vault/audit-chain.ts'
 import { violatedConstraint } from '../../../../db/trouble.ts'
-import { auditVerifier, contentOf, isCustodyAction } from '../../../platform/audit/audit.ts'
+import { auditVerifier, contentOf, isVaultAction } from '../../../platform/audit/audit.ts'
 import type { DeploymentKey } from '../root/root-key.ts'
 
 const NO_HEAD = new Uint8Array(0)
@@ -140,7 +140,7 @@ export const createChainer = (parts: ChainParts): { step(): Promise<StepResult> 
       }
       const { rows, isFull } = await nextRows()
       // A forged row is chained all the same: `audit verify` finds it.
-      const forged = rows.filter((row) => isCustodyAction(row.action) && !isAsWritten(row))
+      const forged = rows.filter((row) => isVaultAction(row.action) && !isAsWritten(row))
       const facts = { rows: forged.length, auditId: String(forged[0]?.id) }
       if (forged.length > 0) log.error(facts, 'an audit row says that a vault wrote it, and none did')
       if (rows.length > 0) {

@@ -12,7 +12,7 @@
 import { createHash } from 'node:crypto'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { type AuditRecord, chainOf } from '../../../../db/queries/audit-rows.ts'
-import { type Checkpoint, listCheckpoints } from '../../../../db/queries/custody/audit.ts'
+import { type Checkpoint, listCheckpoints } from '../../../../db/queries/vault/audit.ts'
 import {
   countUnchained,
   type Link,
@@ -20,11 +20,11 @@ import {
   listUnchained,
   type ReadLink,
   readLinks,
-} from '../../../../db/queries/custody/audit-chain.ts'
+} from '../../../../db/queries/vault/audit-chain.ts'
 import { ARCHIVED_ACTIONS } from '../../../../db/words.ts'
-import { auditVerifier, contentOf, isCustodyAction } from '../../../platform/audit/audit.ts'
+import { auditVerifier, contentOf, isVaultAction } from '../../../platform/audit/audit.ts'
 import { encodeFields } from '../../../platform/sealing/bytes.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import type { DeploymentKey } from '../root/root-key.ts'
 import { createLinkMaker, shownHead } from './chain.ts'
 
@@ -142,7 +142,7 @@ type Begun = Walk & { readonly kept: Kept }
 type Range = { readonly chain: string; readonly after: bigint; readonly upTo: bigint | null }
 
 /** All links of a range in pages; an empty page for none. */
-export async function* pagesOfLinks(db: CustodyCtx['db'], range: Range): AsyncGenerator<readonly ReadLink[]> {
+export async function* pagesOfLinks(db: RoomCtx['db'], range: Range): AsyncGenerator<readonly ReadLink[]> {
   for (let { after } = range; ; ) {
     const links = await readLinks(db, { ...range, after, limit: LINKS_A_PAGE })
     yield links
@@ -159,7 +159,7 @@ const NOT_SIGNED = 'its checkpoint is not as a vault signed it'
 const NOT_KEPT = 'the rows that stay before its checkpoint are not those that were there'
 
 /** Checks the checkpoints of a chain, and the rows before the newest one. */
-export const beginWalk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): Promise<Begun> => {
+export const beginWalk = async (ctx: Pick<RoomCtx, 'db'>, check: Check, chain: string): Promise<Begun> => {
   const kept = createKept()
   let newest: Checkpoint | null = null
   const failed = (position: bigint, trouble: string, auditId: bigint | null = null): Begun => ({
@@ -189,7 +189,7 @@ export const beginWalk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain
 
 /** Checks a chain from where it begins to its end, to a position, or to its first defect. */
 export const walkOn = async (
-  ctx: Pick<CustodyCtx, 'db'>,
+  ctx: Pick<RoomCtx, 'db'>,
   check: Check,
   from: Pick<Begun, 'end'> & { readonly chain: string; readonly upTo: bigint | null },
   onLink: (link: Link, row: AuditRecord) => void = () => {},
@@ -215,7 +215,7 @@ export const walkOn = async (
   return { end, broken: null }
 }
 
-const walk = async (ctx: Pick<CustodyCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
+const walk = async (ctx: Pick<RoomCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
   const begun = await beginWalk(ctx, check, chain)
   const walked = begun.broken === null ? await walkOn(ctx, check, { ...begun, chain, upTo: null }) : begun
   return walked.broken === null ? { ...walked, broken: missingHead(check, { chain, end: walked.end }) } : walked
@@ -233,7 +233,7 @@ const missingHead = (check: Check, of: { readonly chain: string; readonly end: L
 
 /** The first changed row of each chain among those that are not chained yet. */
 const brokenTails = async (
-  ctx: Pick<CustodyCtx, 'db'>,
+  ctx: Pick<RoomCtx, 'db'>,
   check: Check,
   input: { readonly chain: string | null },
 ): Promise<readonly Broken[]> => {
@@ -252,19 +252,19 @@ const brokenTails = async (
 }
 
 export const chainCheck = (
-  { deploymentKey }: Pick<CustodyCtx, 'deploymentKey'>,
+  { deploymentKey }: Pick<RoomCtx, 'deploymentKey'>,
   input: { readonly heads: readonly NotedHead[]; readonly onProgress?: (rows: bigint) => void },
 ) => {
   const { heads, onProgress = () => {} } = input
   const isAsVaultWrote = auditVerifier(deploymentKey)
-  const isAsWritten = (row: AuditRecord) => !isCustodyAction(row.action) || isAsVaultWrote(row)
+  const isAsWritten = (row: AuditRecord) => !isVaultAction(row.action) || isAsVaultWrote(row)
   const { isSigned } = createCheckpointSigner(deploymentKey)
   return { makeLink: createLinkMaker(deploymentKey), isAsWritten, isSigned, heads, onProgress }
 }
 
 /** Of rows that no vault writes it checks only that they are as chained. @param input.chain null for all */
 export const verifyAudit = async (
-  ctx: Pick<CustodyCtx, 'db' | 'deploymentKey'>,
+  ctx: Pick<RoomCtx, 'db' | 'deploymentKey'>,
   input: { readonly chain: string | null; readonly heads: readonly NotedHead[] },
   onRows: (progress: { readonly rows: bigint }) => void = () => {},
 ): Promise<Verification> => {

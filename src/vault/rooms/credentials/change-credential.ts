@@ -10,22 +10,17 @@
 // lockout ends: the PIN at which they were guesses opens nothing any more.
 
 import type { Tx } from '../../../../db/client.ts'
-import type { RowImage } from '../../../../db/queries/custody/journal.ts'
-import {
-  readDeveloperKey,
-  readUserKey,
-  updateDeveloperKey,
-  updateUserKey,
-} from '../../../../db/queries/custody/locks.ts'
-import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
-import type { UserKeyLockOf } from '../../../../db/queries/custody/user-key-locks.ts'
+import type { RowImage } from '../../../../db/queries/vault/journal.ts'
+import { readDeveloperKey, readUserKey, updateDeveloperKey, updateUserKey } from '../../../../db/queries/vault/locks.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
+import type { UserKeyLockOf } from '../../../../db/queries/vault/user-key-locks.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { AppError, noSuchProject } from '../../../platform/errors.ts'
 import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
 import type { RowIdentity } from '../../../platform/sealing/envelope.ts'
 import { KeyRotated } from '../../contract/repeatable.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { readWallet, type WalletName } from '../wallets/read-wallet.ts'
@@ -49,7 +44,7 @@ type Change<Was> = {
   readonly act: AuditAct
 }
 
-const tryWrite = async <Was>(ctx: CustodyCtx, change: Change<Was> & { readonly was: Was }): Promise<boolean> => {
+const tryWrite = async <Was>(ctx: RoomCtx, change: Change<Was> & { readonly was: Was }): Promise<boolean> => {
   const { db, journal, projectKeys, audit } = ctx
   const { projectId, identity, inner, was } = change
   const version = await newestProjectKeyVersion(db, projectId)
@@ -73,7 +68,7 @@ const tryWrite = async <Was>(ctx: CustodyCtx, change: Change<Was> & { readonly w
 
 /** Writes a key that was sealed under another credential. @throws credential_changed, busy */
 export const rewrap = async <Was extends { readonly version: number }>(
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   change: Change<Was>,
 ): Promise<void> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
@@ -101,32 +96,32 @@ const describeSecret = (lock: UserKeyLockOf | null): Readonly<Record<string, str
   return lock.passkeyId === '' ? { by: lock.kind } : { by: lock.kind, passkey_id: lock.passkeyId }
 }
 
-export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<void> => {
+export const changeUserPin = async (ctx: RoomCtx, input: PinChange): Promise<void> => {
   using keys = new HeldKeys()
   const { oldPin: userPin, userSecret, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
   const { wallet, row: read } = await readWallet(ctx, input)
   const { projectId, ownerId } = wallet
-  const of = { projectId, ownerId }
+  const scope = { projectId, ownerId }
   const versionAtLeast = ctx.journal.floorOf('user_keys', [projectId, ownerId])
   const credentials = { userPin, userSecret, from }
   const { userKey, lock, row } = await openUserKeyOf(ctx, { wallet, row: read, actor, credentials })
   keys.hold(userKey)
   // An earlier row may be there, and the new one must be newer than all.
   const version = Math.max(row.version, versionAtLeast) + 1
-  if (lock !== null) await ctx.guesses.fetchKeys(of)
-  const { salt, inner } = await sealUnderPin(ctx, { ...of, version, pin: newPin, userKey })
+  if (lock !== null) await ctx.guesses.fetchKeys(scope)
+  const { salt, inner } = await sealUnderPin(ctx, { ...scope, version, pin: newPin, userKey })
   await rewrap(ctx, {
     projectId,
-    identity: identityOf.userKey({ ...of, version }),
+    identity: identityOf.userKey({ ...scope, version }),
     version: row.version,
     inner,
     read: () => readUserKey(ctx.db, wallet),
     write: async (tx, { was, sealed }) => {
-      const written = await updateUserKey(tx, { ...of, was, version, sealed, salt })
+      const written = await updateUserKey(tx, { ...scope, was, version, sealed, salt })
       if (written === null) return null
       if (lock === null) return [written]
-      const unlocked = await ctx.guesses.unlock(tx, of)
+      const unlocked = await ctx.guesses.unlock(tx, scope)
       return unlocked && [written, unlocked.image]
     },
     act: {
@@ -140,7 +135,7 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
 }
 
 export const changeDeveloperSecret = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Readonly<Record<'projectId' | 'actor', string> & Record<'oldSecret' | 'newSecret', SecretText>>,
 ): Promise<void> => {
   using keys = new HeldKeys()
@@ -150,15 +145,15 @@ export const changeDeveloperSecret = async (
   const row = await readDeveloperKey(ctx.db, projectId)
   if (row === null) throw notActivated()
   const developerKey = keys.hold(await checkSecret(ctx, { projectId, actor, row, secret: oldSecret }))
-  const of = { projectId, version: row.version + 1 }
+  const scope = { projectId, version: row.version + 1 }
   await rewrap(ctx, {
     projectId,
-    identity: identityOf.developerKey(of),
+    identity: identityOf.developerKey(scope),
     version: row.version,
-    inner: sealDeveloperKey({ ...of, secret: newSecret, developerKey }),
+    inner: sealDeveloperKey({ ...scope, secret: newSecret, developerKey }),
     read: () => readDeveloperKey(ctx.db, projectId),
     write: async (tx, next) => {
-      const written = await updateDeveloperKey(tx, { ...of, ...next })
+      const written = await updateDeveloperKey(tx, { ...scope, ...next })
       return written && [written]
     },
     act: {
@@ -166,7 +161,7 @@ export const changeDeveloperSecret = async (
       actor,
       action: 'developer_secret_changed',
       subject: projectId,
-      details: { key_version: String(of.version) },
+      details: { key_version: String(scope.version) },
     },
   })
 }

@@ -10,13 +10,13 @@ import {
   readUserKeyLock,
   type UserKeyLockOf,
   writeUserKeyLock,
-} from '../../../../db/queries/custody/user-key-locks.ts'
+} from '../../../../db/queries/vault/user-key-locks.ts'
 import type { UserSecretKind } from '../../../../db/words.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { AppError, notFound } from '../../../platform/errors.ts'
 import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { identityOf, sealUserKeyLock } from '../sealing/hierarchy.ts'
 import { type KeyRequest, type ReadRequest, readWallet } from '../wallets/read-wallet.ts'
 import { rewrap } from './change-credential.ts'
@@ -32,43 +32,43 @@ const actOf = (action: 'user_secret_added' | 'user_secret_removed', change: Chan
   return { projectId, actor, action, subject, details: { wallet: wallet.id, ...named, lock_version: String(version) } }
 }
 
-const refuseTooMany = async (tx: Tx, of: UserKeyLockOf): Promise<void> => {
-  await holdUserKey(tx, of)
-  if ((await countPasskeyLocks(tx, of)) < PASSKEYS_MAX) return
+const refuseTooMany = async (tx: Tx, scope: UserKeyLockOf): Promise<void> => {
+  await holdUserKey(tx, scope)
+  if ((await countPasskeyLocks(tx, scope)) < PASSKEYS_MAX) return
   throw new AppError('invalid_input', `An owner can have ${PASSKEYS_MAX} passkeys: remove one first.`)
 }
 
 type LockRequest = KeyRequest & { readonly kind: UserSecretKind; readonly passkeyId: string }
 
 /** Seals the user key under a secret, in place of an earlier one of the same kind and passkey. */
-const addLock = async (ctx: CustodyCtx, request: LockRequest & { readonly secret: Uint8Array }): Promise<void> => {
+const addLock = async (ctx: RoomCtx, request: LockRequest & { readonly secret: Uint8Array }): Promise<void> => {
   using keys = new HeldKeys()
   const { actor, kind, passkeyId, secret } = request
   const read = await readWallet(ctx, request)
   const { wallet } = read
   const { projectId, ownerId } = wallet
   const userKey = keys.hold((await openUserKeyOf(ctx, { ...request, ...read })).userKey)
-  const of = { projectId, ownerId, kind, passkeyId }
-  const versionAtLeast = userLockFloor(ctx, of)
-  const found = await readUserKeyLock(ctx.db, of)
+  const scope = { projectId, ownerId, kind, passkeyId }
+  const versionAtLeast = userLockFloor(ctx, scope)
+  const found = await readUserKeyLock(ctx.db, scope)
   const version = Math.max(found.version, versionAtLeast) + 1
   await rewrap(ctx, {
     projectId,
-    identity: identityOf.userKeyLock({ ...of, version }),
+    identity: identityOf.userKeyLock({ ...scope, version }),
     version: found.version,
-    inner: sealUserKeyLock({ ...of, version, secret, userKey }),
-    read: () => readUserKeyLock(ctx.db, of),
+    inner: sealUserKeyLock({ ...scope, version, secret, userKey }),
+    read: () => readUserKeyLock(ctx.db, scope),
     write: async (tx, { was, sealed }) => {
-      if (kind === 'passkey' && was.sealed === null) await refuseTooMany(tx, of)
-      const written = await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed })
+      if (kind === 'passkey' && was.sealed === null) await refuseTooMany(tx, scope)
+      const written = await writeUserKeyLock(tx, { ...scope, id: randomUUID(), was: was.version, version, sealed })
       return written && [written]
     },
-    act: actOf('user_secret_added', { wallet, actor, lock: of, version }),
+    act: actOf('user_secret_added', { wallet, actor, lock: scope, version }),
   })
 }
 
 export const newRecoveryCode = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   request: KeyRequest,
 ): Promise<{ readonly recoveryCode: Uint8Array }> => {
   using keys = new HeldKeys()
@@ -81,7 +81,7 @@ export const newRecoveryCode = async (
 const DIFFERENT_BYTES_MIN = 12
 
 export const addPasskeySecret = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { passkeySecret, ...request }: KeyRequest & { readonly passkeyId: string; readonly passkeySecret: SecretText },
 ): Promise<void> => {
   using keys = new HeldKeys()
@@ -96,7 +96,7 @@ export const addPasskeySecret = async (
 const changedMeanwhile = (): AppError =>
   new AppError('credential_changed', 'The secret was changed by another request: nothing was done.')
 
-export const removeUserSecret = async (ctx: CustodyCtx, request: LockRequest): Promise<void> => {
+export const removeUserSecret = async (ctx: RoomCtx, request: LockRequest): Promise<void> => {
   using keys = new HeldKeys()
   const { actor, kind, passkeyId } = request
   const read = await readWallet(ctx, request)
@@ -104,22 +104,22 @@ export const removeUserSecret = async (ctx: CustodyCtx, request: LockRequest): P
   const { projectId, ownerId } = wallet
   const { userKey, lock } = await openUserKeyOf(ctx, { ...request, ...read })
   keys.hold(userKey)
-  const of = { projectId, ownerId, kind, passkeyId }
+  const scope = { projectId, ownerId, kind, passkeyId }
   if (lock?.kind === kind && lock.passkeyId === passkeyId) {
     throw new AppError('invalid_input', 'A secret cannot be removed with itself: send one that stays.')
   }
-  const versionAtLeast = userLockFloor(ctx, of)
+  const versionAtLeast = userLockFloor(ctx, scope)
   await changing(ctx, async (tx, wrote) => {
     // Two simultaneous requests could otherwise remove each other's secret.
-    await holdUserKey(tx, of)
+    await holdUserKey(tx, scope)
     const isLeft = lock === null || (await readUserKeyLock(tx, lock)).sealed !== null
     if (!isLeft) throw changedMeanwhile()
-    const was = await readUserKeyLock(tx, of)
+    const was = await readUserKeyLock(tx, scope)
     if (was.sealed === null) throw notFound(kind === 'passkey' ? 'passkey' : 'recovery code')
     const version = Math.max(was.version, versionAtLeast) + 1
-    const written = await writeUserKeyLock(tx, { ...of, id: randomUUID(), was: was.version, version, sealed: null })
+    const written = await writeUserKeyLock(tx, { ...scope, id: randomUUID(), was: was.version, version, sealed: null })
     if (written === null) throw changedMeanwhile()
     wrote(written)
-    await ctx.audit.record(tx, actOf('user_secret_removed', { wallet, actor, lock: of, version }))
+    await ctx.audit.record(tx, actOf('user_secret_removed', { wallet, actor, lock: scope, version }))
   })
 }

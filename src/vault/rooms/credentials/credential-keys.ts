@@ -3,13 +3,13 @@
 // every key that is returned here.
 
 import { randomBytes } from 'node:crypto'
-import type { DeveloperKeyRow, UserKeyRow } from '../../../../db/queries/custody/keyrings.ts'
-import { readDeveloperKey } from '../../../../db/queries/custody/locks.ts'
+import type { DeveloperKeyRow, UserKeyRow } from '../../../../db/queries/vault/keyrings.ts'
+import { readDeveloperKey } from '../../../../db/queries/vault/locks.ts'
 import {
   readUserKeyLocks,
   type UserKeyLockOf,
   type UserKeyLockRow,
-} from '../../../../db/queries/custody/user-key-locks.ts'
+} from '../../../../db/queries/vault/user-key-locks.ts'
 import type { UserSecretKind } from '../../../../db/words.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys, type SecretText } from '../../../platform/sealing/bytes.ts'
@@ -17,7 +17,7 @@ import { EnvelopeError, type RowIdentity } from '../../../platform/sealing/envel
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { part } from '../../../platform/tracing/timings.ts'
 import { invalidSecret, type Proof, requireCredentials, whereOf } from '../../contract/required-credentials.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import {
   type CredentialKeyOf,
   identityOf,
@@ -37,14 +37,14 @@ type Requester = { readonly actor: string; readonly from?: string | undefined }
 export const PASSKEYS_MAX = 10
 
 /** The lowest version that a lock may have: an earlier one was written back. */
-export const userLockFloor = ({ journal }: CustodyCtx, lock: UserKeyLockOf): number =>
+export const userLockFloor = ({ journal }: RoomCtx, lock: UserKeyLockOf): number =>
   journal.floorOf('user_key_locks', [lock.projectId, lock.ownerId, lock.kind, lock.passkeyId])
 
 /** An owner's locks of a kind. What looks old is read again, as it may have changed before its floor was looked up. */
-const presentLocks = async (ctx: CustodyCtx, of: Owner & { readonly kind: UserSecretKind }) => {
-  const read = () => readUserKeyLocks(ctx.db, { ...of, limit: PASSKEYS_MAX })
+const presentLocks = async (ctx: RoomCtx, scope: Owner & { readonly kind: UserSecretKind }) => {
+  const read = () => readUserKeyLocks(ctx.db, { ...scope, limit: PASSKEYS_MAX })
   const rows = await read()
-  const floors = new Map(rows.map(({ passkeyId }) => [passkeyId, userLockFloor(ctx, { ...of, passkeyId })]))
+  const floors = new Map(rows.map(({ passkeyId }) => [passkeyId, userLockFloor(ctx, { ...scope, passkeyId })]))
   const isEarlier = ({ passkeyId, version }: UserKeyLockRow) => version < (floors.get(passkeyId) ?? 0)
   const newest = rows.some(isEarlier) ? await read() : rows
   return newest.map((row) => ({ ...row, isEarlier: isEarlier(row) }))
@@ -52,12 +52,16 @@ const presentLocks = async (ctx: CustodyCtx, of: Owner & { readonly kind: UserSe
 
 /** @returns the user key; null if the secret is another one. @throws EnvelopeError if the row is not as it was made. */
 const openLock = async (
-  { projectKeys }: CustodyCtx,
-  { sealed, isEarlier, ...of }: Owner & UserKeyLockRow & { readonly isEarlier: boolean; readonly secret: Uint8Array },
+  { projectKeys }: RoomCtx,
+  {
+    sealed,
+    isEarlier,
+    ...scope
+  }: Owner & UserKeyLockRow & { readonly isEarlier: boolean; readonly secret: Uint8Array },
 ): Promise<Uint8Array | null> => {
   if (isEarlier) throw new EnvelopeError('unknown version')
-  const inner = await projectKeys.openOuter({ identity: identityOf.userKeyLock(of), sealed })
-  return openUserKeyLock({ ...of, sealed: inner })
+  const inner = await projectKeys.openOuter({ identity: identityOf.userKeyLock(scope), sealed })
+  return openUserKeyLock({ ...scope, sealed: inner })
 }
 
 type OpenedUserKey = {
@@ -68,7 +72,7 @@ type OpenedUserKey = {
 
 /** A forged lock opens nothing; the owner's other locks still do. */
 const checkUserSecret = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Requester & Owner & { readonly secret: SecretText },
 ): Promise<OpenedUserKey> => {
   using keys = new HeldKeys()
@@ -106,7 +110,7 @@ const credentialForged = ({ identity, actor, from }: Row, cause?: unknown): AppE
 }
 
 /** @throws internal, with a security event, if the row is not as the vault wrote it. */
-const openOuter = async ({ projectKeys }: CustodyCtx, row: Row & { readonly sealed: Uint8Array }) => {
+const openOuter = async ({ projectKeys }: RoomCtx, row: Row & { readonly sealed: Uint8Array }) => {
   try {
     return await projectKeys.openOuter(row)
   } catch (error) {
@@ -118,21 +122,21 @@ type SecretRow = Requester & { readonly projectId: string; readonly row: Develop
 
 /** @throws credential_changed; internal, with a security event, if the row was changed, or put back. */
 export const openOuterOfSecret = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { projectId, actor, from, row }: SecretRow,
 ): Promise<Uint8Array> => {
-  const of = { identity: identityOf.developerKey({ projectId, ...row }), actor, from }
+  const scope = { identity: identityOf.developerKey({ projectId, ...row }), actor, from }
   const floor = ctx.journal.floorOf('developer_keys', [projectId])
-  if (row.version >= floor) return await openOuter(ctx, { ...of, sealed: row.sealed })
+  if (row.version >= floor) return await openOuter(ctx, { ...scope, sealed: row.sealed })
   // Another request may have changed the secret since the row was read.
   const { version = 0 } = (await readDeveloperKey(ctx.db, projectId)) ?? {}
-  if (version < floor) throw credentialForged(of)
+  if (version < floor) throw credentialForged(scope)
   throw new AppError('credential_changed', 'The developer secret was changed by another request: try again.')
 }
 
 /** Opens a project's developer key. @param input.row null if the project has no developer key yet. */
 export const checkSecret = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Omit<SecretRow, 'row'> & { readonly row: DeveloperKeyRow | null; readonly secret: SecretText },
 ): Promise<Uint8Array> => {
   const { secretLimit } = ctx
@@ -148,7 +152,7 @@ export const checkSecret = async (
 }
 
 const checkPin = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: SecretText },
 ): Promise<Uint8Array> => {
   const { projectId, ownerId, actor, from, row, pin } = input
@@ -165,21 +169,21 @@ const checkPin = async (
 
 /** Opens an owner's user key with the PIN or the other secret in `proof`. @returns null if it has neither. */
 const checkUser = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Requester & Owner & { readonly proof: Omit<Proof, 'developerSecret'>; readonly row: UserKeyRow | null },
 ): Promise<OpenedUserKey | null> => {
   const { projectId, ownerId, actor, proof, row } = input
   const { userPin: pin, userSecret: secret, from } = proof
-  const of = { projectId, ownerId, actor, from }
-  if (secret !== null) return await checkUserSecret(ctx, { ...of, secret })
+  const scope = { projectId, ownerId, actor, from }
+  if (secret !== null) return await checkUserSecret(ctx, { ...scope, secret })
   if (pin === null) return null
   if (row === null) throw new Error('a PIN was given for an owner without a user key')
-  return { userKey: await checkPin(ctx, { ...of, row, pin }), lock: null }
+  return { userKey: await checkPin(ctx, { ...scope, row, pin }), lock: null }
 }
 
 /** Opens the keys of the credentials in `proof`; `keys` holds them. A wrong secret charges no guess of the PIN. */
 export const checkCredentials = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Requester &
     Owner & {
       readonly proof: Proof
@@ -195,8 +199,11 @@ export const checkCredentials = async (
   return { developer, user: opened && keys.hold(opened.userKey) }
 }
 
-/** Checks the credential of a wallet's owner. @returns the user key, which the caller zeroes, and the lock that was opened. */
-export const openUserKeyOf = async (ctx: CustodyCtx, { wallet, row, credentials, actor }: ReadRequest) => {
+/**
+ * Checks the credential of a wallet's owner. @returns the user key, which the caller zeroes, and the lock that was
+ * opened.
+ */
+export const openUserKeyOf = async (ctx: RoomCtx, { wallet, row, credentials, actor }: ReadRequest) => {
   const proof = requireCredentials({ modes: ['user'], credentials })
   if (row.userKey === null) throw new Error('a user-controlled wallet has an owner without a user key')
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
@@ -208,28 +215,28 @@ export const openUserKeyOf = async (ctx: CustodyCtx, { wallet, row, credentials,
 
 /** Seals a user key under a PIN, without the outer layer. */
 export const sealUnderPin = async (
-  { argon2 }: CustodyCtx,
+  { argon2 }: RoomCtx,
   input: Owner & { readonly version: number; readonly pin: SecretText; readonly userKey: Uint8Array },
 ): Promise<{ readonly salt: Uint8Array; readonly inner: Uint8Array }> => {
   using keys = new HeldKeys()
-  const { pin, ...of } = input
+  const { pin, ...scope } = input
   const salt = randomBytes(PIN_SALT_BYTES)
   using _slot = await argon2.enter()
   const stretched = keys.hold(await stretchPin({ pin, salt }))
-  return { salt, inner: sealUserKey({ ...of, stretched }) }
+  return { salt, inner: sealUserKey({ ...scope, stretched }) }
 }
 
 /** Makes a user key for an owner who has none, and seals it under the PIN. */
 export const makeUserKey = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Owner & { readonly pin: SecretText; readonly projectKeyVersion: number },
 ) => {
   const { projectId, ownerId, pin, projectKeyVersion } = input
   const key = randomBytes(KEY_BYTES)
-  const of = { projectId, ownerId, version: FIRST_VERSION }
-  const { salt, inner } = await sealUnderPin(ctx, { ...of, pin, userKey: key })
-  const identity = identityOf.userKey(of)
+  const scope = { projectId, ownerId, version: FIRST_VERSION }
+  const { salt, inner } = await sealUnderPin(ctx, { ...scope, pin, userKey: key })
+  const identity = identityOf.userKey(scope)
   const sealed = await ctx.projectKeys.sealOuter({ version: projectKeyVersion, identity, inner })
   const guessesMac = await ctx.guesses.macOfFirst({ projectId, ownerId, projectKeyVersion })
-  return { key, row: { ...of, salt, sealed, guessesMac } }
+  return { key, row: { ...scope, salt, sealed, guessesMac } }
 }

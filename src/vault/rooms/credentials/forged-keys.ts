@@ -2,8 +2,8 @@
 // binds the number of a row's changes, so bytes of an earlier credential beside a later number do not open.
 
 import type { Db } from '../../../../db/client.ts'
-import { pageOfDeveloperKeys, pageOfUserKeys } from '../../../../db/queries/custody/locks.ts'
-import { pageOfUserKeyLocks } from '../../../../db/queries/custody/user-key-locks.ts'
+import { pageOfDeveloperKeys, pageOfUserKeys } from '../../../../db/queries/vault/locks.ts'
+import { pageOfUserKeyLocks } from '../../../../db/queries/vault/user-key-locks.ts'
 import type { RowIdentity } from '../../../platform/sealing/envelope.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'

@@ -26,7 +26,7 @@ import { AppError, notFound, type SecurityEvent, unreachable } from '../../../pl
 import { createQueues, type Queue } from '../../../platform/queue.ts'
 import { invalidSecret, whereOf } from '../../contract/required-credentials.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import type { DeploymentKey } from '../root/root-key.ts'
 import type { ChargedGuess, Guesses } from './guesses.ts'
 
@@ -238,7 +238,7 @@ export const createGuard = (parts: Parts) => {
 }
 
 export const unlockOwner = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Readonly<Record<'projectId' | 'ownerId' | 'actor', string>>,
 ): Promise<void> => {
   const { audit, guesses } = ctx

@@ -4,6 +4,7 @@
 // unlocks the owner. A MAC cannot detect that somebody put back an earlier row of the same owner.
 
 import type { Db, Tx } from '../../../../db/client.ts'
+import type { TryLimit } from '../../../../db/queries/throttles.ts'
 import {
   endLease,
   type GuessCount,
@@ -15,10 +16,9 @@ import {
   replaceGuesses,
   writeCharge,
   writeReleased,
-} from '../../../../db/queries/custody/guesses.ts'
-import type { RowImage } from '../../../../db/queries/custody/journal.ts'
-import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
-import type { TryLimit } from '../../../../db/queries/throttles.ts'
+} from '../../../../db/queries/vault/guesses.ts'
+import type { RowImage } from '../../../../db/queries/vault/journal.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
 import { NotWritten } from '../../../../db/written.ts'
 import { type Clocks, withClocks } from '../../client/clocks.ts'
 import type { Journal } from '../journal/journal.ts'

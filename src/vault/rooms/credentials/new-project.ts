@@ -2,9 +2,9 @@
 // mainnet the secret comes later: until the project is activated it has no developer key, and can have no wallets.
 
 import { randomBytes } from 'node:crypto'
-import { writeFreezeList } from '../../../../db/queries/custody/lists.ts'
-import { insertDeveloperKey, readDeveloperKey } from '../../../../db/queries/custody/locks.ts'
-import { insertProjectKey, newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
+import { writeFreezeList } from '../../../../db/queries/vault/lists.ts'
+import { insertDeveloperKey, readDeveloperKey } from '../../../../db/queries/vault/locks.ts'
+import { insertProjectKey, newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
 import type { Environment } from '../../../../db/words.ts'
 import { NotWritten } from '../../../../db/written.ts'
 import { AppError, noSuchProject } from '../../../platform/errors.ts'
@@ -14,7 +14,7 @@ import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../../contract/contract.ts'
 import { madeOtherwise, repeatable } from '../../contract/repeatable.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import { firstFreezeList } from '../wallets/freezes.ts'
 import { checkSecret, FIRST_VERSION } from './credential-keys.ts'
@@ -39,13 +39,13 @@ const secretFor = (environment: Environment, given: SecretText | null): SecretTe
 
 /** Whether the project's developer key opens with a secret; false if there is none. */
 const isSecretOf = async (
-  ctx: CustodyCtx,
-  { secret, ...of }: { readonly projectId: string; readonly actor: string; readonly secret: SecretText },
+  ctx: RoomCtx,
+  { secret, ...scope }: { readonly projectId: string; readonly actor: string; readonly secret: SecretText },
 ): Promise<boolean> => {
-  const row = await readDeveloperKey(ctx.db, of.projectId)
+  const row = await readDeveloperKey(ctx.db, scope.projectId)
   if (row === null) return false
   try {
-    const developerKey = await checkSecret(ctx, { ...of, row, secret })
+    const developerKey = await checkSecret(ctx, { ...scope, row, secret })
     developerKey.fill(0)
     return true
   } catch (error) {
@@ -55,7 +55,7 @@ const isSecretOf = async (
 }
 
 const keepInJournal = (
-  { journal, now }: CustodyCtx,
+  { journal, now }: RoomCtx,
   note: { readonly projectId: string; readonly about: string; readonly isActive: boolean },
 ): void => {
   const where = { project_id: note.projectId }
@@ -66,7 +66,7 @@ const keepInJournal = (
 }
 
 const makeProject = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { projectId, actor, secret }: NewProjectInput & { readonly secret: SecretText | null },
 ): Promise<void> => {
   using keys = new HeldKeys()
@@ -75,8 +75,8 @@ const makeProject = async (
     return
   }
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
-  const of = { projectId, version: FIRST_VERSION }
-  const identity = identityOf.projectKey(of)
+  const scope = { projectId, version: FIRST_VERSION }
+  const identity = identityOf.projectKey(scope)
   const { rootKeyId, wrapped } = await ctx.rootKeys.wrap({ key: projectKey, identity })
   const developerKey = keys.hold(randomBytes(KEY_BYTES))
   const sealed =
@@ -85,22 +85,22 @@ const makeProject = async (
       : seal({
           key: projectKey,
           keyId: FIRST_VERSION,
-          identity: identityOf.developerKey(of),
-          plaintext: sealDeveloperKey({ ...of, secret, developerKey }),
+          identity: identityOf.developerKey(scope),
+          plaintext: sealDeveloperKey({ ...scope, secret, developerKey }),
         })
   await changing(ctx, async (tx, wrote) => {
     await ctx.rootKeys.keepPresent(tx, rootKeyId)
-    wrote(await insertProjectKey(tx, { ...of, rootKeyId, wrapped }))
+    wrote(await insertProjectKey(tx, { ...scope, rootKeyId, wrapped }))
     const freezes = await writeFreezeList(tx, { ...firstFreezeList(ctx.deploymentKey, projectId), before: null })
     if (freezes === null) throw new NotWritten('freeze_lists')
     wrote(freezes)
-    if (sealed !== null) wrote(await insertDeveloperKey(tx, { ...of, sealed }))
+    if (sealed !== null) wrote(await insertDeveloperKey(tx, { ...scope, sealed }))
     const details = { activated: sealed === null ? 'no' : 'yes' }
     await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details })
   })
 }
 
-export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promise<void> => {
+export const newProject = async (ctx: RoomCtx, input: NewProjectInput): Promise<void> => {
   requireCanonicalIds([input.projectId])
   const secret = secretFor(ctx.environment, input.developerSecret)
   await repeatable(['project_keys_project_id_version_pk'], () => makeProject(ctx, { ...input, secret }))
@@ -108,7 +108,7 @@ export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promi
   keepInJournal(ctx, { projectId, about, isActive: secret !== null })
 }
 
-const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
+const makeDeveloperKey = async (ctx: RoomCtx, input: ActivationInput): Promise<void> => {
   using keys = new HeldKeys()
   const { db, projectKeys, audit } = ctx
   const { projectId, developerSecret: secret, actor } = input
@@ -119,17 +119,17 @@ const makeDeveloperKey = async (ctx: CustodyCtx, input: ActivationInput): Promis
     const sentence = 'This project is activated already: change-developer-secret gives it another secret.'
     throw new AppError('invalid_input', sentence)
   }
-  const of = { projectId, version: FIRST_VERSION }
-  const inner = sealDeveloperKey({ ...of, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
-  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey(of), inner })
+  const scope = { projectId, version: FIRST_VERSION }
+  const inner = sealDeveloperKey({ ...scope, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
+  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey(scope), inner })
   await changing(ctx, async (tx, wrote) => {
     await projectKeys.keepNewest(tx, { projectId, version })
-    wrote(await insertDeveloperKey(tx, { ...of, sealed }))
+    wrote(await insertDeveloperKey(tx, { ...scope, sealed }))
     await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
   })
 }
 
-export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): Promise<void> => {
+export const activateProject = async (ctx: RoomCtx, input: ActivationInput): Promise<void> => {
   const { environment } = ctx
   requireCanonicalIds([input.projectId])
   if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')

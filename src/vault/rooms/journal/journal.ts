@@ -1,9 +1,9 @@
 // The journal: what must survive the loss or the restore of the database, in a file outside of it. It opens nothing: it
 // has rows sealed, as their tables do. The vault writes a record after it has committed a change, and before it
 // answers:
-//   rows    of custody: those that the vault wrote, as the writing statement returned them and the vault compared them;
+//   rows    of the vault: those that the vault wrote, as the writing statement returned them and the vault compared them;
 //           and those that belong to them, as they are in their tables when the record is written (`isSeen`)
-//   audit   the audit rows that custody wrote
+//   audit   the audit rows that the vault wrote
 //   notes   what an API has to write anew: signed transactions with their bytes, wallets, projects
 //
 // The database keeps a mark: how many records it knows. So the vault notices within a second, or at the start, that a
@@ -16,7 +16,7 @@
 
 import { clearInterval, setInterval } from 'node:timers'
 import type { Db } from '../../../../db/client.ts'
-import type { AuditJson, MissingAudit } from '../../../../db/queries/custody/audit.ts'
+import type { AuditJson, MissingAudit } from '../../../../db/queries/vault/audit.ts'
 import {
   advanceMark,
   type RowImage,
@@ -26,7 +26,7 @@ import {
   readServer,
   unrecordedIds,
   writeMark,
-} from '../../../../db/queries/custody/journal.ts'
+} from '../../../../db/queries/vault/journal.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { createBatcher, createQueue } from '../../../platform/queue.ts'
 import { LACKING_WORDS, type Lacking } from '../../contract/contract.ts'

@@ -2,7 +2,7 @@
 // records into the database: each row in its newest state, where it is missing or older there.
 
 import type { Db, Tx } from '../../../../db/client.ts'
-import { type AuditJson, applyAudit, type MissingAudit, missingAudit } from '../../../../db/queries/custody/audit.ts'
+import { type AuditJson, applyAudit, type MissingAudit, missingAudit } from '../../../../db/queries/vault/audit.ts'
 import {
   applyImages,
   JOURNAL_TABLES,
@@ -11,7 +11,7 @@ import {
   readImage,
   readMark,
   unrecordedIds,
-} from '../../../../db/queries/custody/journal.ts'
+} from '../../../../db/queries/vault/journal.ts'
 import { isReferenceMissing } from '../../../../db/trouble.ts'
 import { AppError } from '../../../platform/errors.ts'
 import type { Lacking } from '../../contract/contract.ts'
@@ -188,7 +188,7 @@ const createReplay = ({ db, file, compact, marks }: Parts) => {
   }
 
   return {
-    /** Writes the rows of custody that the database lacks. */
+    /** Writes the rows of the vault that the database lacks. */
     replayJournal: async (): Promise<{ readonly rows: number }> => ({ rows: await replay(writeRows) }),
     /** Leaves out older records that the database knows. Older backups cannot be brought to the present any more. */
     compactJournal: async ({ before }: { readonly before: Date }): Promise<{ readonly leftOut: number }> => {

@@ -1,7 +1,7 @@
 // What a record of a journal holds.
 
-import type { AuditJson } from '../../../../db/queries/custody/audit.ts'
-import { type JournalTable, type RowImage, type RowsWith, readImage } from '../../../../db/queries/custody/journal.ts'
+import type { AuditJson } from '../../../../db/queries/vault/audit.ts'
+import { type JournalTable, type RowImage, type RowsWith, readImage } from '../../../../db/queries/vault/journal.ts'
 import type { ControlMode } from '../../../../db/words.ts'
 import type { JournalHead } from './journal-file.ts'
 

@@ -13,7 +13,7 @@ import { CHAIN_FAMILIES, type ChainFamily, type KeyringKind } from '../../../../
 import { unreachable } from '../../../platform/errors.ts'
 import { copyOf, HeldKeys, moved, zeros } from '../../../platform/sealing/bytes.ts'
 import { hmacSha512, KEY_BYTES } from '../../../platform/sealing/kdf.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { KEY_TYPES } from './key-types.ts'
 import { encodePhrase } from './phrase.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
@@ -26,7 +26,7 @@ const STRETCH_BYTES = 64
 
 const pbkdf2InPool = promisify(pbkdf2)
 
-type StretchCtx = Pick<CustodyCtx, 'argon2'>
+type StretchCtx = Pick<RoomCtx, 'argon2'>
 
 const stretch = async ({ argon2 }: StretchCtx, secret: Uint8Array): Promise<Uint8Array> => {
   using _turn = await argon2.enter()

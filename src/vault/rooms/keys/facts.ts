@@ -94,7 +94,7 @@ const factsOfCalls = (calls: readonly Pick<Call, 'to' | 'value'>[]): Facts => {
   }
 }
 
-/** null if custody cannot read what the contract wallet does. */
+/** null if the vault cannot read what the contract wallet does. */
 const readable = (read: () => readonly Call[]): readonly Call[] | null => {
   try {
     return read()
@@ -182,31 +182,31 @@ export const readSigningFacts = (
   { chain, publicKey }: { readonly chain: WalletChain; readonly publicKey: Uint8Array },
   signables: readonly Signable[],
 ): Facts => {
-  const of = { chain, safe: () => safeOf(publicKey) }
+  const scope = { chain, safe: () => safeOf(publicKey) }
   const [first, ...others] = signables
   if (first === undefined) return {}
-  const facts = read(first, of)
-  const further = others.filter(({ fields }) => !isOfFirst(first.fields, fields)).map((other) => read(other, of))
+  const facts = read(first, scope)
+  const further = others.filter(({ fields }) => !isOfFirst(first.fields, fields)).map((other) => read(other, scope))
   if (further.length === 0) return facts
   const listed = further.slice(0, LISTED_MAX).map((each) => JSON.stringify(each))
   while (listed.join().length > FURTHER_MAX) listed.pop()
   return { ...facts, further: `[${listed.join()}]` }
 }
 
-/** Names that only custody may write. */
+/** Names that only the vault may write. */
 const OWN: ReadonlySet<string> = new Set(
   [
     'network chain_id nonce transaction_type to value calls contract_wallet contract_wallet_nonce further',
     'primary_type domain typed_data_hash hash further_hashes signed_bytes_hashes policy policy_uses approval',
   ].flatMap((names) => names.split(' ')),
 )
-/** Custody cannot read these from an extrinsic. The caller's words get names with `said_`. */
+/** The vault cannot read these from an extrinsic. The caller's words get names with `said_`. */
 const SAID = ['to', 'value', 'nonce'] as const
 
-/** The caller's words about a use, without the names that only custody may write. Pure. */
+/** The caller's words about a use, without the names that only the vault may write. Pure. */
 export const selectCallerDetails = (signables: readonly Signable[], details: Facts): Facts => {
-  const theirs = Object.fromEntries(Object.entries(details).filter(([name]) => !OWN.has(name)))
-  if (!signables.some(({ payload }) => payload.kind === 'extrinsic')) return theirs
+  const callerDetails = Object.fromEntries(Object.entries(details).filter(([name]) => !OWN.has(name)))
+  if (!signables.some(({ payload }) => payload.kind === 'extrinsic')) return callerDetails
   const marked = SAID.flatMap((name) => (details[name] === undefined ? [] : [[`said_${name}`, details[name]] as const]))
-  return { ...theirs, ...Object.fromEntries(marked) }
+  return { ...callerDetails, ...Object.fromEntries(marked) }
 }

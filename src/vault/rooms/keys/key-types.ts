@@ -1,8 +1,8 @@
 // The two types of keys, and the address of a key. A wallet's network determines its type, and the same 32 bytes can be
 // a private key of either type. So the vault compares every opened key with the wallet's public key before it signs: an
 // attacker who moves a wallet's row to a network of the other family cannot compute the public key on the other curve.
-// It computes the address from the key and compares that too, so a key signs for its own address only. Custody imports
-// no chain, so a test compares addresses with src/chains.
+// It computes the address from the key and compares that too, so a key signs for its own address only. The vault
+// imports no chain, so a test compares addresses with src/chains.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import type { ChainFamily, Network, WalletType } from '../../../../db/words.ts'

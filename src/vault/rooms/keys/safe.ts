@@ -1,5 +1,5 @@
 // The contract wallet of a key, as far as policies need it: its address, and the calls that a transaction makes it do.
-// It is a Safe 1.4.1 with this key as its only owner. Custody imports no chain, so a test compares the addresses and
+// It is a Safe 1.4.1 with this key as its only owner. The vault imports no chain, so a test compares the addresses and
 // settings with src/chains/evm/safe/settings.ts.
 //
 // The Safe obeys the key in two ways: as the sender of `execTransaction`, and by a signature over its typed data,

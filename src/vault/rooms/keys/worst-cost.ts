@@ -6,7 +6,7 @@
 // A key has two wallets on an EVM network: its own address, and the Safe that obeys it. A policy is for one of them, so
 // a payload by which the other one would act is refused.
 
-import type { PolicyTerms } from '../../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../../db/queries/vault/policies.ts'
 import type { ChainFamily } from '../../../../db/words.ts'
 import { unreachable } from '../../../platform/errors.ts'
 import type { Call } from '../../language/call-rules.ts'

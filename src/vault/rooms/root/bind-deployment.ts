@@ -2,14 +2,14 @@
 // deployment's key.
 
 import type { Db } from '../../../../db/client.ts'
+import { NETWORKS_LIST } from '../../../../db/queries/freezes.ts'
 import {
   insertDeployment,
   insertNetworks,
   readDeployment,
   readDeploymentKey,
   readNetworks,
-} from '../../../../db/queries/custody/deployment.ts'
-import { NETWORKS_LIST } from '../../../../db/queries/freezes.ts'
+} from '../../../../db/queries/vault/deployment.ts'
 import {
   type Deployment,
   isUnknownTo,

@@ -6,7 +6,7 @@
 // may still use it, and would seal with zeros.
 
 import type { Db, Tx } from '../../../../db/client.ts'
-import { holdProjectKey, readProjectKey } from '../../../../db/queries/custody/project-keys.ts'
+import { holdProjectKey, readProjectKey } from '../../../../db/queries/vault/project-keys.ts'
 import { createBoundedMap } from '../../../platform/bounded-map.ts'
 import { EnvelopeError, keyIdOf, open, type RowIdentity, seal } from '../../../platform/sealing/envelope.ts'
 import { KeyRotated } from '../../contract/repeatable.ts'

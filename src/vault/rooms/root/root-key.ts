@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Db, Tx } from '../../../../db/client.ts'
-import { lockRootKeyId, readDeployment } from '../../../../db/queries/custody/deployment.ts'
+import { lockRootKeyId, readDeployment } from '../../../../db/queries/vault/deployment.ts'
 import { NO_KEY_ID, open, type RowIdentity, seal } from '../../../platform/sealing/envelope.ts'
 import { deriveKey, KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { fingerprintOf, readKey } from '../../../platform/sealing/key-source.ts'

@@ -21,19 +21,15 @@ import {
   type OuterLayer,
   type OuterLayerKind,
   replaceOuterLayers,
-} from '../../../../db/queries/custody/outer-layers.ts'
-import { policiesOfLocks } from '../../../../db/queries/custody/policies.ts'
-import {
-  insertProjectKey,
-  lockProjectKey,
-  newestProjectKeyVersion,
-} from '../../../../db/queries/custody/project-keys.ts'
+} from '../../../../db/queries/vault/outer-layers.ts'
+import { policiesOfLocks } from '../../../../db/queries/vault/policies.ts'
+import { insertProjectKey, lockProjectKey, newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
 import { AppError, noSuchProject, unreachable } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import type { RowIdentity } from '../../../platform/sealing/envelope.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { nullIfForged } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import { boundTerms } from '../wallets/policy-terms.ts'
@@ -61,7 +57,7 @@ type ProjectRotationInput = {
 
 /** @returns the new version; null if another rotation has made one since `previous` was read. */
 const addVersion = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: ProjectRotationInput & { readonly previous: number },
 ): Promise<number | null> => {
   using keys = new HeldKeys()
@@ -83,7 +79,7 @@ const addVersion = async (
   })
 }
 
-const newestVersion = async (ctx: CustodyCtx, input: ProjectRotationInput): Promise<number> => {
+const newestVersion = async (ctx: RoomCtx, input: ProjectRotationInput): Promise<number> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const previous = await newestProjectKeyVersion(ctx.db, input.projectId)
     if (previous === null) throw noSuchProject()
@@ -101,7 +97,7 @@ const requireBound = <Bound>(bound: Bound | null): Bound => {
   return bound
 }
 
-const identitiesOf = async ({ db }: CustodyCtx, { kind, projectId, layers }: Page) => {
+const identitiesOf = async ({ db }: RoomCtx, { kind, projectId, layers }: Page) => {
   const ofEach = (identify: (layer: OuterLayer) => RowIdentity) =>
     new Map(layers.map((layer) => [layer.id, identify(layer)]))
   switch (kind) {
@@ -136,7 +132,7 @@ type Resealed = { readonly id: string; readonly before: Uint8Array; readonly aft
 
 /** @returns null if the row does not open. */
 const reseal = async (
-  { projectKeys }: CustodyCtx,
+  { projectKeys }: RoomCtx,
   input: { readonly identity: RowIdentity; readonly layer: OuterLayer; readonly version: number },
 ): Promise<Resealed | null> => {
   const { identity, layer, version } = input
@@ -155,7 +151,7 @@ type Pass = {
   readonly onReplaced: (rows: number) => void
 }
 
-const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): Promise<number> => {
+const passThrough = async (ctx: RoomCtx, kind: OuterLayerKind, pass: Pass): Promise<number> => {
   const { projectId, version } = pass
   let found = 0
   for (let after: string | null = null; ; ) {
@@ -179,7 +175,7 @@ const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): P
 }
 
 export const rotateProjectKey = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: ProjectRotationInput,
   onProgress: OnProgress = () => {},
 ): Promise<ProjectRotation> => {

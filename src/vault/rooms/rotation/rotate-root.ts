@@ -16,17 +16,17 @@ import {
   readDeployment,
   readDeploymentKey,
   updateRootKey,
-} from '../../../../db/queries/custody/deployment.ts'
+} from '../../../../db/queries/vault/deployment.ts'
 import {
   countProjectKeysToRewrap,
   listProjectKeysToRewrap,
   type ProjectKeyRow,
   type Rewrapped,
   rewrapProjectKeys,
-} from '../../../../db/queries/custody/project-keys.ts'
+} from '../../../../db/queries/vault/project-keys.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { DEPLOYMENT_KEY, type RootKey } from '../root/root-key.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
@@ -62,7 +62,7 @@ const rewrapProjectKey = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapp
   return { projectId, version, before: wrapped, after }
 }
 
-type Rotating = CustodyCtx & {
+type Rotating = RoomCtx & {
   readonly keys: Keys
   /** What is to be written: about 300 bytes for each project key. */
   readonly ready: Map<string, Rewrapped>
@@ -123,7 +123,7 @@ const commit = async (rotating: Rotating, input: { readonly actor: string }): Pr
 
 /** @returns `already`: nothing was done, because the database belonged to this root key already. */
 export const rotateRootKey = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: { readonly actor: string },
   onProgress: OnProgress = () => {},
 ): Promise<{ readonly rootKeyId: string; readonly rewrapped: number; readonly already: boolean }> => {

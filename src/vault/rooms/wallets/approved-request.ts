@@ -1,9 +1,9 @@
 // Checks that a payload is what approvers approved.
 //
-// On EVM networks the vault reads the payload. It must contain the approved calls of the wallet, or of the contract wallet that
-// obeys its key, with the nonce, gas and fees that the request fixes. Cancels are allowed. policy-key.ts ensures that one use signs
-// one transaction. An extrinsic cannot be read without the runtime's metadata: there the vault relies on the API. Typed data must
-// have the digest of the approved one.
+// On EVM networks the vault reads the payload. It must contain the approved calls of the wallet, or of the contract
+// wallet that obeys its key, with the nonce, gas and fees that the request fixes. Cancels are allowed. policy-key.ts
+// ensures that one use signs one transaction. An extrinsic cannot be read without the runtime's metadata: there the
+// vault relies on the API. Typed data must have the digest of the approved one.
 
 import type { KeyUse } from '../../contract/vault.ts'
 import type { Call } from '../../language/call-rules.ts'
@@ -43,8 +43,8 @@ type SigningWallet = { readonly chainId: number; readonly publicKey: Uint8Array;
 const unapproved = () => new Error('asked to sign what was not approved')
 
 /**
- * A payload with the calls that the wallet makes by it. A `carrier` transports the deployment of a contract wallet and a call that
- * has its own signature. `fields` are null for a payload that is not a transaction.
+ * A payload with the calls that the wallet makes by it. A `carrier` transports the deployment of a contract wallet and
+ * a call that has its own signature. `fields` are null for a payload that is not a transaction.
  */
 type Signed = {
   readonly is: 'cancel' | 'deployment' | 'carrier' | 'calls'
@@ -124,8 +124,8 @@ const createTypedDataReader = ({ wallet_type: type, typed_data: approved }: Appr
 }
 
 /**
- * Makes a check that refuses payloads that were not approved. On EVM networks the calls of a transaction must be the approved ones,
- * in their order.
+ * Makes a check that refuses payloads that were not approved. On EVM networks the calls of a transaction must be the
+ * approved ones, in their order.
  * @param request the approved request, as canonical JSON.
  */
 export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'isContractWallet'>): Check => {

@@ -1,15 +1,15 @@
-// Uses of a policy with approvers. Their passkeys are part of the policy's terms, so an attacker who controls an API can neither
-// add an approver nor approve. The vault verifies each assertion itself, and accepts an approval once. approved-request.ts compares
-// the payloads with the approved request.
+// Uses of a policy with approvers. Their passkeys are part of the policy's terms, so an attacker who controls an API
+// can neither add an approver nor approve. The vault verifies each assertion itself, and accepts an approval once.
+// approved-request.ts compares the payloads with the approved request.
 
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'
-import { insertUsedApproval, type PolicyTerms } from '../../../../db/queries/custody/policies.ts'
+import { insertUsedApproval, type PolicyTerms } from '../../../../db/queries/vault/policies.ts'
 import { AppError, type SecurityEvent } from '../../../platform/errors.ts'
 import { CLOCKS_APART_MAX_MS } from '../../client/clocks.ts'
 import type { Approval } from '../../contract/vault.ts'
 import { approvalChallenge, hashRequest } from '../../language/approval.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { createApprovedReader } from './approved-request.ts'
 import type { ReadRequest } from './read-wallet.ts'
 
@@ -30,7 +30,10 @@ const digestOf = (key: KeyObject): string | null => (key.asymmetricKeyType === '
 
 type ClientData = { readonly type?: unknown; readonly challenge?: unknown; readonly crossOrigin?: unknown }
 
-/** Whether the approver's passkey signed this challenge (WebAuthn Level 3, §7.2). The RP ID stands for the page's domain. */
+/**
+ * Whether the approver's passkey signed this challenge (WebAuthn Level 3, §7.2). The RP ID stands for the page's
+ * domain.
+ */
 const isSignedBy = (approver: Approver, assertion: Assertion, challenge: Uint8Array): boolean => {
   try {
     const { clientDataJson, authenticatorData, signature } = assertion
@@ -66,11 +69,15 @@ const approvedBy = (terms: PolicyTerms, { assertions, ...approval }: Approval): 
 
 type Of = { readonly projectId: string; readonly actor: string; readonly policyId: string }
 
-const forgedEvent = ({ policyId: subject, ...of }: Of): SecurityEvent => ({ kind: 'policy_forged', ...of, subject })
+const forgedEvent = ({ policyId: subject, ...scope }: Of): SecurityEvent => ({
+  kind: 'policy_forged',
+  ...scope,
+  subject,
+})
 
-const notApproved = (of: Of): AppError =>
+const notApproved = (scope: Of): AppError =>
   new AppError('policy_denied', 'This request does not have enough valid approvals.', {
-    event: forgedEvent(of),
+    event: forgedEvent(scope),
   })
 
 const ended = (event?: SecurityEvent): AppError =>
@@ -80,7 +87,7 @@ const ended = (event?: SecurityEvent): AppError =>
 
 /** The checks of a use of a policy with approvers; null if the policy has none. */
 export const openApproval = (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Pick<ReadRequest, 'wallet' | 'actor'> & {
     readonly terms: PolicyTerms
     readonly approval?: Approval | undefined
@@ -90,8 +97,8 @@ export const openApproval = (
   const { requireApproval } = terms
   if (requireApproval === null) return null
   const { projectId } = wallet
-  const of = { projectId, actor, policyId: terms.id }
-  if (approval === undefined || approvedBy(terms, approval).size < requireApproval.of) throw notApproved(of)
+  const scope = { projectId, actor, policyId: terms.id }
+  if (approval === undefined || approvedBy(terms, approval).size < requireApproval.of) throw notApproved(scope)
   return {
     id: approval.id,
     requireApproved: createApprovedReader(approval.request, {
@@ -110,7 +117,7 @@ export const openApproval = (
       const written = await insertUsedApproval(tx, row)
       if (written === null) throw ended()
       // The approval was used: its row was deleted, but the vault has written it.
-      if (ctx.journal.floorOf('used_approvals', [id]) > 0) throw ended(forgedEvent(of))
+      if (ctx.journal.floorOf('used_approvals', [id]) > 0) throw ended(forgedEvent(scope))
       tx.afterCommit(() => ctx.journal.wrote(written))
     },
   }

@@ -1,9 +1,9 @@
-// The contracts to which a project's eoa wallets may delegate (EIP-7702). A delegate's code can do everything with the wallet, so
-// only an operator names one, and the vault itself checks it before it signs an authorisation.
+// The contracts to which a project's eoa wallets may delegate (EIP-7702). A delegate's code can do everything with the
+// wallet, so only an operator names one, and the vault itself checks it before it signs an authorisation.
 //
-// A project has one list, in one row with a MAC (sealing/row-mac.ts): an attacker with the database can add nothing. An earlier list
-// has a valid MAC too; a vault with a journal knows the version, and `audit verify` compares it with the audit. Without its row a
-// project has no delegates.
+// A project has one list, in one row with a MAC (sealing/row-mac.ts): an attacker with the database can add nothing. An
+// earlier list has a valid MAC too; a vault with a journal knows the version, and `audit verify` compares it with the
+// audit. Without its row a project has no delegates.
 
 import {
   auditedListVersion,
@@ -11,13 +11,13 @@ import {
   listDelegateLists,
   readDelegateList,
   writeDelegateList,
-} from '../../../../db/queries/custody/lists.ts'
-import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
+} from '../../../../db/queries/vault/lists.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
 import type { Network } from '../../../../db/words.ts'
 import { AppError, noSuchProject } from '../../../platform/errors.ts'
 import { KeyRotated, repeatable } from '../../contract/repeatable.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import type { BoundRow } from '../sealing/row-mac.ts'
@@ -44,7 +44,7 @@ const bound = ({ projectId, delegates, version }: Omit<DelegateListRow, 'mac'>):
   fields: { version, delegates: delegates.join('\n') },
 })
 
-type Parts = Pick<CustodyCtx, 'db' | 'journal' | 'projectKeys'>
+type Parts = Pick<RoomCtx, 'db' | 'journal' | 'projectKeys'>
 
 type List = { readonly row: DelegateListRow | null; readonly isForged: boolean; readonly floor: number }
 
@@ -64,7 +64,7 @@ const listForged = (): AppError =>
   )
 
 /** The delegates of a project. */
-export const listDelegates = async (ctx: CustodyCtx, of: Of): Promise<readonly Delegate[]> => {
+export const listDelegates = async (ctx: RoomCtx, of: Of): Promise<readonly Delegate[]> => {
   const { row, isForged } = await readList(ctx, of)
   if (isForged) throw listForged()
   return (row?.delegates ?? []).map(delegateOf)
@@ -72,7 +72,7 @@ export const listDelegates = async (ctx: CustodyCtx, of: Of): Promise<readonly D
 
 type Change = Of & Delegate & { readonly change: 'add' | 'remove'; readonly actor: string }
 
-const requireDelegate = ({ chainOf }: CustodyCtx, { network, address }: Change): void => {
+const requireDelegate = ({ chainOf }: RoomCtx, { network, address }: Change): void => {
   if (chainOf(network).chainId === undefined) {
     throw new AppError('invalid_input', `No account of ${network} can delegate to a contract.`)
   }
@@ -93,7 +93,7 @@ const changed = (delegates: readonly string[], { change, ...delegate }: Change):
 }
 
 /** Adds or removes a delegate, as `OperatorVault.changeDelegates` says. */
-export const changeDelegates = (ctx: CustodyCtx, input: Change): Promise<readonly Delegate[]> =>
+export const changeDelegates = (ctx: RoomCtx, input: Change): Promise<readonly Delegate[]> =>
   repeatable([], async () => {
     const { projectId, actor, change } = input
     requireDelegate(ctx, input)
@@ -125,9 +125,11 @@ export const changeDelegates = (ctx: CustodyCtx, input: Change): Promise<readonl
     return delegates.map(delegateOf)
   })
 
-/** @throws delegate_not_allowed unless the project names the delegate for the network; a delegation may always be ended. */
+/**
+ * @throws delegate_not_allowed unless the project names the delegate for the network; a delegation may always be ended.
+ */
 export const requireAllowed = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { projectId, actor, ...delegate }: Of & Delegate & { readonly actor: string },
 ): Promise<void> => {
   if (delegate.address === ZERO_ADDRESS) return

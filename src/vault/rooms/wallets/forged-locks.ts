@@ -1,5 +1,5 @@
 import type { Db } from '../../../../db/client.ts'
-import { pageOfKeyrings, pageOfOwnerLocks } from '../../../../db/queries/custody/locks.ts'
+import { pageOfKeyrings, pageOfOwnerLocks } from '../../../../db/queries/vault/locks.ts'
 import { allPages } from '../credentials/forged-keys.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -8,7 +8,10 @@ type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 
 type ForgedKeyring = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
-/** For `audit verify`: the keyrings whose seed or locks are not as they were made. @param input.projectId null: of all projects. */
+/**
+ * For `audit verify`: the keyrings whose seed or locks are not as they were made. @param input.projectId null: of all
+ * projects.
+ */
 export const forgedLocks = async (
   { db, projectKeys }: Parts,
   input: { readonly projectId: string | null },

@@ -1,5 +1,5 @@
 import type { Db } from '../../../../db/client.ts'
-import { pageOfPolicies } from '../../../../db/queries/custody/policies.ts'
+import { pageOfPolicies } from '../../../../db/queries/vault/policies.ts'
 import { allPages } from '../credentials/forged-keys.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { identityOf } from '../sealing/hierarchy.ts'

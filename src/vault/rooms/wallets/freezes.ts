@@ -1,18 +1,17 @@
-// What operators have frozen. Without a freeze everything is allowed, so a missing freeze must not be forgeable: each project has a
-// list of its freezes, and there is one list of frozen networks. A list has a version and a MAC under a key that is derived from the
-// deployment's key. The first version of a list, which is empty, is made with its project or with the deployment; so a list that is
-// gone is forged, too.
+// What operators have frozen. Without a freeze everything is allowed, so a missing freeze must not be forgeable: each
+// project has a list of its freezes, and there is one list of frozen networks. A list has a version and a MAC under a
+// key that is derived from the deployment's key. The first version of a list, which is empty, is made with its project
+// or with the deployment; so a list that is gone is forged, too.
 //
-// The statement that reads a key also reads the MACs of both lists. If they are those that this vault knows, it judges by the lists in
-// its memory, and signing costs nothing more. Otherwise it reads the lists.
+// The statement that reads a key also reads the MACs of both lists. If they are those that this vault knows, it judges
+// by the lists in its memory, and signing costs nothing more. Otherwise it reads the lists.
 //
-// An earlier list has a valid MAC too. A vault knows the newest version that it has read or written, one with a journal also after its
-// start, and `audit verify` compares it with the audit. While a list is forged, nothing of its projects is opened. A new freeze always
-// works, as it must in an emergency: over a forged list it makes a new one, in which the whole project or every network is frozen.
+// An earlier list has a valid MAC too. A vault knows the newest version that it has read or written, one with a journal
+// also after its start, and `audit verify` compares it with the audit. While a list is forged, nothing of its projects
+// is opened. A new freeze always works, as it must in an emergency: over a forged list it makes a new one, in which the
+// whole project or every network is frozen.
 
 import type { Db, Tx } from '../../../../db/client.ts'
-import { readNetworks } from '../../../../db/queries/custody/deployment.ts'
-import { lockFreezeList, writeFreezeList } from '../../../../db/queries/custody/lists.ts'
 import {
   allFreezeLists,
   auditedFreezeVersion,
@@ -21,13 +20,15 @@ import {
   readFreezeLists,
   setBackFreezeLists,
 } from '../../../../db/queries/freezes.ts'
+import { readNetworks } from '../../../../db/queries/vault/deployment.ts'
+import { lockFreezeList, writeFreezeList } from '../../../../db/queries/vault/lists.ts'
 import { FREEZE_SCOPES, type FreezeScope, type Network } from '../../../../db/words.ts'
 import { createBoundedMap } from '../../../platform/bounded-map.ts'
 import { canonicalJson } from '../../../platform/canonical-json.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { KeyRotated, repeatable } from '../../contract/repeatable.ts'
 import { changing } from '../changing.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { DeploymentKey } from '../root/root-key.ts'
 
@@ -165,7 +166,7 @@ const changed = (before: FreezeListRow['freezes'], { change, at, ...input }: Dat
 }
 
 /** @returns false if there was nothing to change. */
-const changeOnce = async (ctx: CustodyCtx, input: Dated): Promise<boolean> => {
+const changeOnce = async (ctx: RoomCtx, input: Dated): Promise<boolean> => {
   const { freezes, deploymentKey } = ctx
   const { change, scope, projectId, subject, reason, actor } = input
   const id = projectId ?? NETWORKS_LIST
@@ -198,7 +199,7 @@ const changeOnce = async (ctx: CustodyCtx, input: Dated): Promise<boolean> => {
 }
 
 /** Freezes something or ends a freeze, as `Vault.changeFreezes` says. */
-export const changeFreezes = async (ctx: CustodyCtx, input: Change): Promise<boolean> => {
+export const changeFreezes = async (ctx: RoomCtx, input: Change): Promise<boolean> => {
   const { scope, projectId } = input
   if ((scope === 'network') !== (projectId === null)) {
     throw new AppError('invalid_input', 'A network is frozen for all projects, and everything else in a project.')
@@ -216,7 +217,7 @@ const TROUBLES = {
 
 /** For `audit verify`: the lists that are not as they were written. @param input.projectId null: of all projects. */
 export const forgedFreezeLists = async (
-  { db, freezes }: Pick<CustodyCtx, 'db' | 'freezes'>,
+  { db, freezes }: Pick<RoomCtx, 'db' | 'freezes'>,
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedList[]> => {
   const setBack = (await setBackFreezeLists(db)).map(({ id, state }) => ({ id, trouble: TROUBLES[state] }))

@@ -1,22 +1,23 @@
-// The locks of a keyring. Each has two layers: the inner one with keys of credentials, the outer one with the project's key.
-// An owner lock is for each control mode, and holds the control key that opens the mode's wallets. The seed lock is for all
-// modes together. It holds the seed: the owner's entropy, or an imported phrase or key.
+// The locks of a keyring. Each has two layers: the inner one with keys of credentials, the outer one with the project's
+// key. An owner lock is for each control mode, and holds the control key that opens the mode's wallets. The seed lock
+// is for all modes together. It holds the seed: the owner's entropy, or an imported phrase or key.
 //
-// An export, and a signature of a message, need the credentials of all modes. So if control is shared, neither side can do
-// these alone, and no policy can do them at all. An export opens the seed lock, which does not open with fewer. A message is
-// signed with the key of a wallet, so there the seed lock's outer layer proves which modes control the keyring.
+// An export, and a signature of a message, need the credentials of all modes. So if control is shared, neither side can
+// do these alone, and no policy can do them at all. An export opens the seed lock, which does not open with fewer. A
+// message is signed with the key of a wallet, so there the seed lock's outer layer proves which modes control the
+// keyring.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'
-import type { OwnerLockRow } from '../../../../db/queries/custody/keyrings.ts'
-import { holdOwnerLocks, type NewOwnerLockRow } from '../../../../db/queries/custody/locks.ts'
+import type { OwnerLockRow } from '../../../../db/queries/vault/keyrings.ts'
+import { holdOwnerLocks, type NewOwnerLockRow } from '../../../../db/queries/vault/locks.ts'
 import type { ControlMode, KeyringKind } from '../../../../db/words.ts'
 import { AppError, unreachable } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { KeyRotated } from '../../contract/repeatable.ts'
 import { requireCredentials } from '../../contract/required-credentials.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { deriveKeyPair } from '../keys/derive.ts'
 import { encodeKeyAsHex } from '../keys/imported.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
@@ -54,35 +55,41 @@ const outerOf = ({ projectId, keyringId, lock }: OfLock) => {
 
 /** @returns the control key, zeroed by the caller. */
 export const openOwnerLock = async (
-  ctx: CustodyCtx,
-  { credentialKey, ...of }: OfLock & { readonly credentialKey: Uint8Array },
+  ctx: RoomCtx,
+  { credentialKey, ...scope }: OfLock & { readonly credentialKey: Uint8Array },
 ): Promise<Uint8Array> => {
-  const { projectId, keyringId, lock } = of
-  const inner = await ctx.projectKeys.openOuter(outerOf(of))
+  const { projectId, keyringId, lock } = scope
+  const inner = await ctx.projectKeys.openOuter(outerOf(scope))
   return openControlKey({ projectId, keyringId, lockId: lock.id, ...lock, credentialKey, sealed: inner })
 }
 
-/** Refuses a use without a policy if only policies open the wallets. The error does not say whether the credential is right. */
+/**
+ * Refuses a use without a policy if only policies open the wallets. The error does not say whether the credential is
+ * right.
+ */
 export const refuseUnderPolicies = ({ policiesOnly }: OwnerLockRow): void => {
   if (policiesOnly) throw new AppError('under_policies', UNDER_POLICIES)
 }
 
-/** Refuses a change of the keyring if only policies open its wallets. The rows can be trusted: their outer layers were opened. */
+/**
+ * Refuses a change of the keyring if only policies open its wallets. The rows can be trusted: their outer layers were
+ * opened.
+ */
 export const refuseKeyringUnderPolicies = async (
-  ctx: CustodyCtx,
-  { locks, ...of }: Keyring & { readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>> },
+  ctx: RoomCtx,
+  { locks, ...scope }: Keyring & { readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>> },
 ): Promise<void> => {
   for (const lock of Object.values(locks)) {
     if (lock === null) continue
     refuseUnderPolicies(lock)
-    const opened = await ctx.projectKeys.openOuter(outerOf({ ...of, lock }))
+    const opened = await ctx.projectKeys.openOuter(outerOf({ ...scope, lock }))
     opened.fill(0)
   }
 }
 
 /**
- * Requires that the locks have not changed since they were read, and holds them until the transaction ends. Call it late: putting
- * the wallets under policies waits for it.
+ * Requires that the locks have not changed since they were read, and holds them until the transaction ends. Call it
+ * late: putting the wallets under policies waits for it.
  * @throws KeyRotated
  */
 export const keepLocks = async (
@@ -98,7 +105,7 @@ export const keepLocks = async (
 
 /** A new lock, with which the credential of `controlMode` opens the mode's wallets. */
 export const makeOwnerLock = async (
-  { projectKeys }: CustodyCtx,
+  { projectKeys }: RoomCtx,
   input: Keyring & {
     readonly controlMode: ControlMode
     readonly controlKey: Uint8Array
@@ -109,14 +116,14 @@ export const makeOwnerLock = async (
   },
 ): Promise<NewOwnerLockRow> => {
   const { projectId, keyringId, controlMode, controlKey, familyKeys, credentialKey, projectKeyVersion } = input
-  const of = { projectId, keyringId, lockId: randomUUID(), controlMode }
-  const inner = sealControlKey({ ...of, credentialKey, controlKey })
+  const scope = { projectId, keyringId, lockId: randomUUID(), controlMode }
+  const inner = sealControlKey({ ...scope, credentialKey, controlKey })
   return {
-    id: of.lockId,
+    id: scope.lockId,
     keyringId,
     controlMode,
-    sealed: await projectKeys.sealOuter({ version: projectKeyVersion, identity: identityOf.ownerLock(of), inner }),
-    familyKeys: familyKeys === null ? null : sealFamilyKeys({ ...of, controlKey, familyKeys }),
+    sealed: await projectKeys.sealOuter({ version: projectKeyVersion, identity: identityOf.ownerLock(scope), inner }),
+    familyKeys: familyKeys === null ? null : sealFamilyKeys({ ...scope, controlKey, familyKeys }),
   }
 }
 
@@ -128,28 +135,29 @@ type SeedLock = Keyring & {
 
 /** @throws EnvelopeError if these are not the modes that control the keyring. */
 export const openOuterOfSeed = (
-  { projectKeys }: CustodyCtx,
-  { sealed, ...of }: SeedLock & { readonly sealed: Uint8Array },
-): Promise<Uint8Array> => projectKeys.openOuter({ identity: identityOf.seedLock(of), sealed })
+  { projectKeys }: RoomCtx,
+  { sealed, ...scope }: SeedLock & { readonly sealed: Uint8Array },
+): Promise<Uint8Array> => projectKeys.openOuter({ identity: identityOf.seedLock(scope), sealed })
 
 /** @returns the entropy of a phrase, or an imported key, zeroed by the caller. */
 export const openSeedLock = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array },
 ): Promise<Uint8Array> => openSeed({ ...input, sealed: await openOuterOfSeed(ctx, input) })
 
 /** Seals a seed with the credentials of all `controlModes`. */
 export const makeSeedLock = (
-  { projectKeys }: CustodyCtx,
+  { projectKeys }: RoomCtx,
   {
     projectKeyVersion: version,
-    ...of
+    ...scope
   }: SeedLock & {
     readonly credentialKeyOf: CredentialKeyOf
     readonly seed: Uint8Array
     readonly projectKeyVersion: number
   },
-): Promise<Uint8Array> => projectKeys.sealOuter({ version, identity: identityOf.seedLock(of), inner: sealSeed(of) })
+): Promise<Uint8Array> =>
+  projectKeys.sealOuter({ version, identity: identityOf.seedLock(scope), inner: sealSeed(scope) })
 
 type AllChecked = {
   readonly credentialKeyOf: CredentialKeyOf
@@ -159,7 +167,7 @@ type AllChecked = {
 
 /** Checks the credentials of all modes that control a wallet's keyring; `keys` holds the keys that they open. */
 export const checkAllCredentials = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { wallet, row, credentials, actor, keys }: ReadRequest & { readonly keys: HeldKeys },
 ): Promise<AllChecked> => {
   const { projectId, ownerId, keyringId } = wallet
@@ -168,8 +176,8 @@ export const checkAllCredentials = async (
   const proof = requireCredentials({ modes: controlModes, credentials })
   await ctx.freezes.refuse({ wallet, actor, freezeMacs })
   const credentialKeyOf = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  const of = { projectId, keyringId, kind, controlModes, sealed }
-  return { credentialKeyOf, sealedSeed: await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, of)) }
+  const scope = { projectId, keyringId, kind, controlModes, sealed }
+  return { credentialKeyOf, sealedSeed: await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, scope)) }
 }
 
 /** Exactly one of the two is set, in ASCII. The caller zeroes the bytes. */
@@ -192,7 +200,7 @@ const textOf = (kind: KeyringKind, seed: Uint8Array): ExportedKeyring => {
 }
 
 /** Opens the seed lock of a wallet's keyring, as `Vault.exportKeyring` says. */
-export const exportKeyring = async (ctx: CustodyCtx, request: KeyRequest): Promise<ExportedKeyring> => {
+export const exportKeyring = async (ctx: RoomCtx, request: KeyRequest): Promise<ExportedKeyring> => {
   using keys = new HeldKeys()
   const { actor } = request
   const { wallet, row } = await readWallet(ctx, request, isKeyringSetBack)

@@ -1,13 +1,13 @@
-// The keyring that a new wallet comes from. It is made; or one of its locks is opened; or its control is shared from now on.
-// Nothing is written here: src/vault/rooms/wallets/new-wallet.ts commits it all together.
+// The keyring that a new wallet comes from. It is made; or one of its locks is opened; or its control is shared from
+// now on. Nothing is written here: src/vault/rooms/wallets/new-wallet.ts commits it all together.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type NewKeyringRow, type OwnerRow, readOwner } from '../../../../db/queries/custody/keyrings.ts'
-import type { NewOwnerLockRow } from '../../../../db/queries/custody/locks.ts'
+import { type NewKeyringRow, type OwnerRow, readOwner } from '../../../../db/queries/vault/keyrings.ts'
+import type { NewOwnerLockRow } from '../../../../db/queries/vault/locks.ts'
 import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind } from '../../../../db/words.ts'
 import type { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { deriveFamilyKeys, deriveKeyPair, ENTROPY_BYTES, type KeyPair, keyPairFrom } from '../keys/derive.ts'
 import type { Imported } from '../keys/imported.ts'
 import { type CredentialKeyOf, openFamilyKeys } from '../sealing/hierarchy.ts'
@@ -47,7 +47,7 @@ export const modesOfSeed = ({ locks }: OwnerRow): readonly ControlMode[] =>
   CONTROL_MODES.filter((mode) => locks[mode] !== null)
 
 /** How new an owner's rows must be: the version of each lock, and how many locks the seed must have. */
-const floorsOf = (ctx: CustodyCtx, keyringId: string) => ({
+const floorsOf = (ctx: RoomCtx, keyringId: string) => ({
   locks: CONTROL_MODES.map((mode) => ({ mode, versionAtLeast: ctx.journal.floorOf('owner_locks', [keyringId, mode]) })),
   locksAtLeast: ctx.journal.floorOf('keyrings', [keyringId]),
 })
@@ -62,7 +62,7 @@ const isSetBack = (owner: OwnerRow, mode: ControlMode, floors: ReturnType<typeof
  * @throws internal, with a security event, if the locks of the owner's seed were replaced by earlier ones.
  */
 export const readOwnerOfNew = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Parameters<typeof readOwner>[1] & Pick<Input, 'controlMode' | 'actor'>,
 ): Promise<OwnerRow | null> => {
   const { projectId, controlMode, actor } = input
@@ -86,7 +86,7 @@ const ownCredentialKey = ({ controlMode, credentialKeyOf }: Input): Uint8Array =
 type Seed = { readonly keyringId: string; readonly kind: KeyringKind; readonly seed: Uint8Array }
 
 /** Makes the control key of the wallet's mode, and its lock. */
-const makeControl = async (ctx: CustodyCtx, { keyringId, kind, seed, ...input }: Input & Seed) => {
+const makeControl = async (ctx: RoomCtx, { keyringId, kind, seed, ...input }: Input & Seed) => {
   const { projectId, controlMode, family, owner, keys } = input
   const controlKey = keys.hold(randomBytes(KEY_BYTES))
   const familyKeys = kind === 'seed' ? keys.hold(await deriveFamilyKeys(ctx, seed)) : null
@@ -95,19 +95,19 @@ const makeControl = async (ctx: CustodyCtx, { keyringId, kind, seed, ...input }:
   keys.hold(keyPair.privateKey)
   const credentialKey = ownCredentialKey(input)
   const { projectKeyVersion } = owner
-  const of = { projectId, keyringId, controlMode, controlKey, familyKeys, credentialKey, projectKeyVersion }
-  return { controlKey, keyPair, newLock: await makeOwnerLock(ctx, of) }
+  const scope = { projectId, keyringId, controlMode, controlKey, familyKeys, credentialKey, projectKeyVersion }
+  return { controlKey, keyPair, newLock: await makeOwnerLock(ctx, scope) }
 }
 
-const makeKeyring = async (ctx: CustodyCtx, input: Input): Promise<OpenKeyring> => {
+const makeKeyring = async (ctx: RoomCtx, input: Input): Promise<OpenKeyring> => {
   const { projectId, ownerId, controlMode, credentialKeyOf, owner, importedSecret, keys } = input
   const isSeed = owner.seed === null && importedSecret?.kind !== 'key'
   const kind: KeyringKind = isSeed ? 'seed' : (importedSecret?.kind ?? 'seed')
   const keyringId = randomUUID()
   const seed = importedSecret?.secret ?? keys.hold(randomBytes(ENTROPY_BYTES))
   const { projectKeyVersion } = owner
-  const of = { projectId, keyringId, kind, controlModes: [controlMode], credentialKeyOf, seed, projectKeyVersion }
-  const sealed = await makeSeedLock(ctx, of)
+  const scope = { projectId, keyringId, kind, controlModes: [controlMode], credentialKeyOf, seed, projectKeyVersion }
+  const sealed = await makeSeedLock(ctx, scope)
   const imported = importedSecret !== null
   const newKeyring: NewKeyringRow = { id: keyringId, projectId, ownerId, kind, sealed, imported }
   return { keyringId, kind, newKeyring, shared: null, ...(await makeControl(ctx, { ...input, keyringId, kind, seed })) }
@@ -117,7 +117,7 @@ type SeedRow = { readonly seedRow: NonNullable<OwnerRow['seed']> }
 
 /** Opens the lock that the wallet's mode has of the owner's seed. The seed itself stays sealed. */
 const openControl = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { seedRow, lock, ...input }: Input & SeedRow & { readonly lock: NonNullable<OwnerRow['locks'][ControlMode]> },
 ): Promise<OpenKeyring> => {
   const { projectId, controlMode, family, keys } = input
@@ -133,19 +133,19 @@ const openControl = async (
 }
 
 /** Opens the owner's seed with the other mode's credential, and seals it anew with both. */
-const shareControl = async (ctx: CustodyCtx, { seedRow, ...input }: Input & SeedRow): Promise<OpenKeyring> => {
+const shareControl = async (ctx: RoomCtx, { seedRow, ...input }: Input & SeedRow): Promise<OpenKeyring> => {
   const { projectId, credentialKeyOf, owner, keys } = input
   const { id: keyringId, sealed: was } = seedRow
   const { projectKeyVersion } = owner
-  const of = { projectId, keyringId, kind: 'seed', credentialKeyOf } as const
-  const seed = keys.hold(await openSeedLock(ctx, { ...of, controlModes: modesOfSeed(owner), sealed: was }))
-  const sealed = await makeSeedLock(ctx, { ...of, controlModes: CONTROL_MODES, seed, projectKeyVersion })
+  const scope = { projectId, keyringId, kind: 'seed', credentialKeyOf } as const
+  const seed = keys.hold(await openSeedLock(ctx, { ...scope, controlModes: modesOfSeed(owner), sealed: was }))
+  const sealed = await makeSeedLock(ctx, { ...scope, controlModes: CONTROL_MODES, seed, projectKeyVersion })
   const control = await makeControl(ctx, { ...input, keyringId, kind: 'seed', seed })
   return { keyringId, kind: 'seed', newKeyring: null, shared: { was, sealed }, ...control }
 }
 
 /** Opens, shares or makes the keyring of a new wallet, with the keys of the credentials that it needs. */
-export const keyringFor = async (ctx: CustodyCtx, input: Input): Promise<OpenKeyring> => {
+export const keyringFor = async (ctx: RoomCtx, input: Input): Promise<OpenKeyring> => {
   const { owner, importedSecret, controlMode, projectId, actor } = input
   const { seed: seedRow, locks } = owner
   if (seedRow === null || importedSecret !== null) return makeKeyring(ctx, input)

@@ -1,5 +1,5 @@
-// A new wallet. Its key comes from a keyring, which is made or opened with the credentials, and is sealed by itself. All that
-// is sealed is committed together. The caller writes the row of `wallets` afterwards.
+// A new wallet. Its key comes from a keyring, which is made or opened with the credentials, and is sealed by itself.
+// All that is sealed is committed together. The caller writes the row of `wallets` afterwards.
 //
 //   the wallet comes from       it needs                     and makes
 //   the owner's seed, which
@@ -13,8 +13,8 @@
 //
 // A PIN, or another secret of the user, opens the owner's user key. If the owner has none yet, it is made with the PIN.
 
-import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../../db/queries/custody/keyrings.ts'
-import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../../db/queries/custody/locks.ts'
+import { insertKeyring, insertWalletKey, type OwnerRow, replaceSeed } from '../../../../db/queries/vault/keyrings.ts'
+import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../../db/queries/vault/locks.ts'
 import { findWallet } from '../../../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Network, WalletType } from '../../../../db/words.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
@@ -31,7 +31,7 @@ import {
 import { changing } from '../changing.ts'
 import { checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
 import { refuseObviousPin } from '../credentials/new-secrets.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
 import { addressOf } from '../keys/key-types.ts'
@@ -83,20 +83,20 @@ type Opening = NewWalletInput & {
 
 /** Opens the keys of the credentials, and makes the user key of an owner who has none. */
 const openCredentials = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   input: Opening & { readonly proof: Proof },
 ): Promise<{ readonly credentialKeyOf: CredentialKeyOf; readonly newUserKey: NewUserKeyRow | null }> => {
   const { projectId, ownerId, actor, owner, proof, keys } = input
   const { userPin: pin, userSecret } = proof
-  const of = { projectId, ownerId, actor, rows: owner, keys }
+  const scope = { projectId, ownerId, actor, rows: owner, keys }
   if (userSecret !== null && owner.userKey === null) {
     throw new AppError('credential_required', 'Field "user_pin" is required: the owner has no PIN yet.')
   }
   if (pin === null || owner.userKey !== null) {
-    return { credentialKeyOf: await checkCredentials(ctx, { ...of, proof }), newUserKey: null }
+    return { credentialKeyOf: await checkCredentials(ctx, { ...scope, proof }), newUserKey: null }
   }
   refuseObviousPin({ pin, field: 'user_pin' })
-  const { developer } = await checkCredentials(ctx, { ...of, proof: { ...proof, userPin: null } })
+  const { developer } = await checkCredentials(ctx, { ...scope, proof: { ...proof, userPin: null } })
   const { projectKeyVersion } = owner
   const { key, row } = await makeUserKey(ctx, { projectId, ownerId, pin, projectKeyVersion })
   return { credentialKeyOf: { developer, user: keys.hold(key) }, newUserKey: row }
@@ -127,7 +127,7 @@ type Made = Opening & {
   readonly sealed: Uint8Array
 }
 
-const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
+const commit = (ctx: RoomCtx, made: Made): Promise<void> =>
   changing(ctx, async (tx, wrote) => {
     const { walletId, projectId, network, controlMode, owner, keyring, newUserKey, sealed } = made
     const { keyringId, newKeyring, newLock, shared } = keyring
@@ -150,7 +150,7 @@ const commit = (ctx: CustodyCtx, made: Made): Promise<void> =>
 
 /** All that the wallet needs, and what its row in `wallets` is made of. */
 const keepInJournal = (
-  { journal, now }: CustodyCtx,
+  { journal, now }: RoomCtx,
   made: NewWalletInput & { readonly owner: OwnerRow; readonly keyringId: string; readonly publicKey: Uint8Array },
 ): void => {
   const { walletId: id, projectId, ownerId, network, controlMode, keyringId, publicKey, about = '' } = made
@@ -177,17 +177,20 @@ type Answered = NewWalletInput &
     readonly address: string
   }
 
-/** Opens the wallet's key from the rows as they are in their tables, because nobody could from a row that the database damaged. */
+/**
+ * Opens the wallet's key from the rows as they are in their tables, because nobody could from a row that the database
+ * damaged.
+ */
 const openOnce = async (
-  ctx: CustodyCtx,
-  { walletId: id, keys, credentialKeyOf, actor, ...of }: Answered,
+  ctx: RoomCtx,
+  { walletId: id, keys, credentialKeyOf, actor, ...scope }: Answered,
 ): Promise<void> => {
-  const wallet = { ...of, id }
+  const wallet = { ...scope, id }
   const row = await ctx.readWalletKey(id)
-  const lock = row?.locks[of.controlMode]
+  const lock = row?.locks[scope.controlMode]
   if (!row || !lock) throw walletForged({ wallet, actor })
   keys.hold(await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey }))
-  await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, { ...of, ...row }))
+  await unlessForged({ wallet, actor }, () => openOuterOfSeed(ctx, { ...scope, ...row }))
 }
 
 const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): boolean =>
@@ -197,16 +200,16 @@ const isMadeOf = (made: NonNullable<OwnerRow['made']>, input: NewWalletInput): b
   made.controlMode === input.controlMode
 
 /**
- * Refuses an import before anything of it is kept. The caller cannot ask this earlier: to learn a key's address takes as long as
- * to open it, so it needs a checked credential.
+ * Refuses an import before anything of it is kept. The caller cannot ask this earlier: to learn a key's address takes
+ * as long as to open it, so it needs a checked credential.
  */
-const refuseKnownAddress = async (ctx: CustodyCtx, input: NewWalletInput & { readonly address: string }) => {
+const refuseKnownAddress = async (ctx: RoomCtx, input: NewWalletInput & { readonly address: string }) => {
   const { projectId, network, address } = input
   if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) === null) return
   throw new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 }
 
-const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tries: number }): Promise<NewWallet> => {
+const makeWallet = async (ctx: RoomCtx, input: NewWalletInput & { readonly tries: number }): Promise<NewWallet> => {
   using keys = new HeldKeys()
   const { network, controlMode, family, credentials, tries } = input
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
@@ -252,7 +255,7 @@ const makeWallet = async (ctx: CustodyCtx, input: NewWalletInput & { readonly tr
 }
 
 /** Makes a wallet's keys, as `Vault.newWallet` says. */
-export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
+export const newWallet = async (ctx: RoomCtx, input: NewWalletInput): Promise<NewWallet> => {
   requireCanonicalIds([input.walletId, input.projectId])
   return repeatable(RACED, (tries) => makeWallet(ctx, { ...input, tries }))
 }

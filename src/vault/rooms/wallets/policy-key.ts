@@ -1,7 +1,7 @@
 // Opening the key of a user-controlled wallet with the developer secret and a policy's lock.
 
-import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../../db/queries/custody/policies.ts'
-import { openablePolicies } from '../../../../db/queries/custody/unrevoked-policies.ts'
+import { type LockedPolicy, type PolicyTerms, readPolicyLock } from '../../../../db/queries/vault/policies.ts'
+import { openablePolicies } from '../../../../db/queries/vault/unrevoked-policies.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
 import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
@@ -10,7 +10,7 @@ import type { Approval, OpenPolicies, OpenPolicyKey } from '../../contract/vault
 import { mayCall } from '../../language/call-rules.ts'
 import { contractOf } from '../../language/policy-limits.ts'
 import { checkSecret } from '../credentials/credential-keys.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { computeWorstCost, max } from '../keys/worst-cost.ts'
 import { identityOf, openPolicyLock, openWalletKeyBy } from '../sealing/hierarchy.ts'
 import { openApproval } from './approved.ts'
@@ -28,13 +28,13 @@ type PolicyKeyRequest = KeyRequest & {
 }
 
 /** Opens the wallet key with the policy's lock. @throws PolicyForged if the owner did not agree to these terms. */
-const openLock = async (ctx: CustodyCtx, opening: Lockable) => {
+const openLock = async (ctx: RoomCtx, opening: Lockable) => {
   const { wallet, actor, terms, lock, developerKey } = opening
   const { id: walletId, projectId, keyringId } = wallet
-  const of = { projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) }
+  const scope = { projectId, keyringId, walletId, lockId: lock.id, terms: boundTerms(terms) }
   try {
-    const inner = await ctx.projectKeys.openOuter({ identity: identityOf.policyLock(of), sealed: lock.sealed })
-    return openPolicyLock({ ...of, developerKey, sealed: inner })
+    const inner = await ctx.projectKeys.openOuter({ identity: identityOf.policyLock(scope), sealed: lock.sealed })
+    return openPolicyLock({ ...scope, developerKey, sealed: inner })
   } catch (error) {
     if (error instanceof EnvelopeError) throw new PolicyForged({ projectId, actor, policyId: terms.id })
     throw error
@@ -53,7 +53,7 @@ type Checked = ReadWallet & {
 }
 
 /** Checks the secret after the wallet was read. */
-const checkDeveloper = async (ctx: CustodyCtx, request: ReadRequest): Promise<Checked> => {
+const checkDeveloper = async (ctx: RoomCtx, request: ReadRequest): Promise<Checked> => {
   const { actor, wallet, row } = request
   await ctx.freezes.refuse({ wallet, actor, freezeMacs: row.freezeMacs })
   const asked = { projectId: wallet.projectId, actor, row: row.developerKey, ...secretIn(request) }
@@ -63,7 +63,7 @@ const checkDeveloper = async (ctx: CustodyCtx, request: ReadRequest): Promise<Ch
 type Lockable = Omit<PolicyKeyRequest, 'credentials' | 'wallet'> & Checked & LockedPolicy
 
 /** @returns the wallet's private key, zeroed by the caller, and what charges the policy, disposed of by the caller. */
-const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
+const openByPolicy = async (ctx: RoomCtx, request: Lockable) => {
   using keys = new HeldKeys()
   using held = new DisposableStack()
   const { wallet, actor, terms, row } = request
@@ -81,13 +81,15 @@ const openByPolicy = async (ctx: CustodyCtx, request: Lockable) => {
 
 type Charged = { readonly uses: number; readonly approval: string | null }
 
-/** The row says how many uses of its policy were charged with it: only the vault knows, and `audit verify` counts them. */
+/**
+ * The row says how many uses of its policy were charged with it: only the vault knows, and `audit verify` counts them.
+ */
 const charged = (act: AuditAct, { uses, approval }: Charged): AuditAct => {
   const details = { ...act.details, policy_uses: String(uses) }
   return { ...act, details: approval === null ? details : { ...details, approval } }
 }
 
-const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey> => {
+const keyBy = async (ctx: RoomCtx, request: Lockable): Promise<OpenPolicyKey> => {
   const { wallet, actor, terms } = request
   const { privateKey, spending } = await openByPolicy(ctx, request)
   using held = new DisposableStack()
@@ -138,7 +140,7 @@ const keyBy = async (ctx: CustodyCtx, request: Lockable): Promise<OpenPolicyKey>
 }
 
 /** Opens the wallet's key with the developer secret and a policy's lock, as `Vault.openKeyByPolicy` says. */
-export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
+export const openKeyByPolicy = async (ctx: RoomCtx, request: PolicyKeyRequest): Promise<OpenPolicyKey> => {
   using keys = new HeldKeys()
   const { wallet, terms } = request
   secretIn(request)
@@ -154,7 +156,7 @@ export const openKeyByPolicy = async (ctx: CustodyCtx, request: PolicyKeyRequest
 
 /** Reads a wallet's policies and checks the developer secret, as `Vault.openPolicies` says. */
 export const openPolicies = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { limit, ...request }: KeyRequest & { readonly limit: number },
 ): Promise<OpenPolicies> => {
   const { actor } = request

@@ -1,5 +1,6 @@
-// With a policy's lock, the developer secret opens the key of one wallet. The credential of the wallet's mode makes a lock;
-// either credential can delete it. src/signing/policies decides what the terms of a policy allow, before its lock is used.
+// With a policy's lock, the developer secret opens the key of one wallet. The credential of the wallet's mode makes a
+// lock; either credential can delete it. src/signing/policies decides what the terms of a policy allow, before its lock
+// is used.
 
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -9,16 +10,16 @@ import {
   insertPolicyLock,
   type PolicyRow,
   type PolicyTerms,
-} from '../../../../db/queries/custody/policies.ts'
-import { newestProjectKeyVersion } from '../../../../db/queries/custody/project-keys.ts'
-import { findPolicy } from '../../../../db/queries/custody/unrevoked-policies.ts'
+} from '../../../../db/queries/vault/policies.ts'
+import { newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
+import { findPolicy } from '../../../../db/queries/vault/unrevoked-policies.ts'
 import { noSuchProject, notFound } from '../../../platform/errors.ts'
 import { HeldKeys, namedTextsOf } from '../../../platform/sealing/bytes.ts'
 import { madeOtherwise, repeatable } from '../../contract/repeatable.ts'
 import { modeOfOne, requireConsent, requireCredentials } from '../../contract/required-credentials.ts'
 import { changing } from '../changing.ts'
 import { checkCredentials, notActivated, openOuterOfSecret } from '../credentials/credential-keys.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { hasOwnAddress } from '../keys/key-types.ts'
 import {
@@ -44,7 +45,7 @@ const isMadeOf = (row: PolicyRow, { wallet, terms }: NewPolicyRequest): boolean 
   row.walletId === wallet.id &&
   isDeepStrictEqual(boundTerms(row), boundTerms(terms))
 
-const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
+const makePolicy = async (ctx: RoomCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
   using keys = new HeldKeys()
   const { credentials, actor, terms, name } = request
   const { wallet, row } = await readWallet(ctx, request)
@@ -71,32 +72,32 @@ const makePolicy = async (ctx: CustodyCtx, request: NewPolicyRequest): Promise<P
   if (credentialKey === null) throw new Error("the credential of the wallet's mode was required")
   const developer = await openOuterOfSecret(ctx, { projectId, actor, from: proof.from, row: row.developerKey })
   const controlKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
-  const of = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
-  const walletKey = keys.hold(deriveWalletKey({ ...of, controlKey }))
-  const inner = sealPolicyLock({ ...of, publicKey: policiesPublicKeyIn(developer), walletKey })
-  const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
+  const scope = { projectId, keyringId, walletId, lockId: randomUUID(), terms: boundTerms(terms) }
+  const walletKey = keys.hold(deriveWalletKey({ ...scope, controlKey }))
+  const inner = sealPolicyLock({ ...scope, publicKey: policiesPublicKeyIn(developer), walletKey })
+  const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(scope), inner })
   const mac = await ctx.projectKeys.macOf({ version, row: boundSpending({ projectId, policyId }, NOTHING_SPENT) })
   return changing(ctx, async (tx, wrote) => {
     await ctx.projectKeys.keepNewest(tx, { projectId, version })
     const { policy, image } = await insertPolicy(tx, { ...terms, ...NOTHING_SPENT, name, projectId, walletId, mac })
-    wrote(image, await insertPolicyLock(tx, { id: of.lockId, policyId, sealed }))
+    wrote(image, await insertPolicyLock(tx, { id: scope.lockId, policyId, sealed }))
     // Refuse if the wallets were put under policies meanwhile.
     await keepLocks(tx, { keyringId, locks: [lock] })
     const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
-    await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(of.terms)) })
+    await ctx.audit.record(tx, { ...act, details: Object.fromEntries(namedTextsOf(scope.terms)) })
     return policy
   })
 }
 
 /** Makes a policy, as `Vault.newPolicy` says. */
-export const newPolicy = (ctx: CustodyCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
+export const newPolicy = (ctx: RoomCtx, request: NewPolicyRequest): Promise<PolicyRow> => {
   requireCanonicalIds([request.terms.id])
   return repeatable(['policies_pkey'], () => makePolicy(ctx, request))
 }
 
 /** Revokes a policy, as `Vault.revokePolicy` says. It works on frozen wallets too. */
 export const revokePolicy = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   request: KeyRequest & { readonly policyId: string },
 ): Promise<void> => {
   using keys = new HeldKeys()

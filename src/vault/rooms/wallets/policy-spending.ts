@@ -1,11 +1,13 @@
-// The spending of a policy. It has a MAC (sealing/row-mac.ts) that is renewed with each charge, so that an attacker with the
-// database cannot lower it. A charge is computed here, from the terms that opened the key, while the row is locked.
+// The spending of a policy. It has a MAC (sealing/row-mac.ts) that is renewed with each charge, so that an attacker
+// with the database cannot lower it. A charge is computed here, from the terms that opened the key, while the row is
+// locked.
 //
-// Uses only grow, so each state has another MAC. An earlier row with its MAC is accepted if it is written back whole; but the audit
-// has more uses than it counts, so `audit verify` names it.
+// Uses only grow, so each state has another MAC. An earlier row with its MAC is accepted if it is written back whole;
+// but the audit has more uses than it counts, so `audit verify` names it.
 
 import type { Tx } from '../../../../db/client.ts'
-import type { AuditRow } from '../../../../db/queries/custody/audit.ts'
+import { readClock } from '../../../../db/queries/server.ts'
+import type { AuditRow } from '../../../../db/queries/vault/audit.ts'
 import {
   chargeWithAudit,
   lockSpending,
@@ -13,14 +15,13 @@ import {
   type Spending,
   type SpendingRow,
   writeSpending,
-} from '../../../../db/queries/custody/policies.ts'
-import { readClock } from '../../../../db/queries/server.ts'
+} from '../../../../db/queries/vault/policies.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { withClocks } from '../../client/clocks.ts'
 import type { Spends } from '../../contract/vault.ts'
 import { areRolling, countUse } from '../../language/policy-limits.ts'
 import type { Tokens } from '../../language/token-calls.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 import type { BoundRow, RowMacs } from '../sealing/row-mac.ts'
 import { boundList, PolicyClosed, PolicyForged } from './policy-terms.ts'
@@ -32,8 +33,8 @@ export const NOTHING_SPENT: Spending = { uses: 0, spentValue: 0n, spentFee: 0n, 
 type PolicyOf = { readonly projectId: string; readonly policyId: string }
 
 /** The spending that the MAC covers. */
-export const boundSpending = (of: PolicyOf, { uses, spentValue, spentFee, limitCounts }: Spending): BoundRow => ({
-  identity: identityOf.policySpending(of),
+export const boundSpending = (scope: PolicyOf, { uses, spentValue, spentFee, limitCounts }: Spending): BoundRow => ({
+  identity: identityOf.policySpending(scope),
   fields: { uses, spent_value: spentValue, spent_fee: spentFee, limit_counts: boundList(limitCounts) },
 })
 
@@ -72,16 +73,16 @@ type Charged = {
 }
 
 /**
- * What charges uses to a policy, after its row was read. It needs no root key, so it works in a transaction. Its end zeroes
- * its key.
+ * What charges uses to a policy, after its row was read. It needs no root key, so it works in a transaction. Its end
+ * zeroes its key.
  * @throws PolicyForged if what was spent is not as it was written.
  */
-export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly row: SpendingRow }) => {
+export const openSpending = async (ctx: RoomCtx, input: Charged & { readonly row: SpendingRow }) => {
   const { projectId, actor, terms, row } = input
-  const of = { projectId, policyId: terms.id }
-  const forged = () => new PolicyForged({ ...of, actor })
+  const scope = { projectId, policyId: terms.id }
+  const forged = () => new PolicyForged({ ...scope, actor })
   const isWritten = (macs: RowMacs, { mac, ...spending }: SpendingRow) =>
-    mac !== null && macs.holds({ row: boundSpending(of, spending), mac })
+    mac !== null && macs.holds({ row: boundSpending(scope, spending), mac })
   using held = new DisposableStack()
   const opened = row.mac === null ? null : await ctx.projectKeys.rowMacsOf({ projectId, mac: row.mac })
   if (opened === null) throw forged()
@@ -95,8 +96,8 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
   const commonTime = async (tx: Tx): Promise<Date> =>
     (await withClocks(ctx.now, async () => ({ now: await readClock(tx) }))).found.now
   /**
-   * Each state of a policy is followed by one other. A database that puts a state back lets several uses read it at once, and each
-   * writes what it meant: only the first of them may sign.
+   * Each state of a policy is followed by one other. A database that puts a state back lets several uses read it at
+   * once, and each writes what it meant: only the first of them may sign.
    */
   const consume = (before: SpendingRow): void => {
     const state = `${terms.id} ${Buffer.from(before.mac ?? []).toString('hex')}`
@@ -115,7 +116,12 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     const spending = afterUse(locked, { terms, use, at })
     if (spending === null) throw new PolicyClosed()
     const { id, expiresAt } = terms
-    const written = await writeSpending(tx, { id, expiresAt, ...spending, mac: macs.of(boundSpending(of, spending)) })
+    const written = await writeSpending(tx, {
+      id,
+      expiresAt,
+      ...spending,
+      mac: macs.of(boundSpending(scope, spending)),
+    })
     if (written === null) throw new PolicyClosed()
     tx.afterCommit(() => ctx.journal.wrote(written))
     return () => consume(locked)
@@ -133,7 +139,7 @@ export const openSpending = async (ctx: CustodyCtx, input: Charged & { readonly 
     // Rolling limits use the database's clock, which is read while the row is locked.
     const spending = isCurrent && !areRolling(terms) ? afterUse(row, { terms, use, at: ctx.now() }) : null
     if (spending === null) return false
-    const after = { ...spending, mac: macs.of(boundSpending(of, spending)) }
+    const after = { ...spending, mac: macs.of(boundSpending(scope, spending)) }
     refuseExpired()
     return await ctx.audit.commitBy(async (rows: readonly AuditRow[]) => {
       const written = await chargeWithAudit(ctx.db, { id, expiresAt, before: row, after, rows })

@@ -1,8 +1,8 @@
-// What a policy allows is additional data of both layers of its lock. So the lock opens only with the terms that its owner
-// agreed to, and who judges a use by terms from an edited row cannot open the key. The encoding is frozen: another one gets
-// another version, and is tried beside this one.
+// What a policy allows is additional data of both layers of its lock. So the lock opens only with the terms that its
+// owner agreed to, and who judges a use by terms from an edited row cannot open the key. The encoding is frozen:
+// another one gets another version, and is tried beside this one.
 
-import type { PolicyTerms } from '../../../../db/queries/custody/policies.ts'
+import type { PolicyTerms } from '../../../../db/queries/vault/policies.ts'
 import { canonicalJson } from '../../../platform/canonical-json.ts'
 import { AppError } from '../../../platform/errors.ts'
 import type { BoundFields } from '../../../platform/sealing/bytes.ts'

@@ -1,12 +1,12 @@
-// Reads the wallet of a request. The request names it by its id and its project alone; its owner, network, keyring, control mode, type,
-// address and public key come from the rows, and what opens its key binds them.
+// Reads the wallet of a request. The request names it by its id and its project alone; its owner, network, keyring,
+// control mode, type, address and public key come from the rows, and what opens its key binds them.
 
-import type { WalletKeyRow, WalletRow } from '../../../../db/queries/custody/keyrings.ts'
+import type { WalletKeyRow, WalletRow } from '../../../../db/queries/vault/keyrings.ts'
 import { CONTROL_MODES, type ControlMode } from '../../../../db/words.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
 import type { Credentials } from '../../contract/required-credentials.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 
 /** A wallet as a caller names it. */
 export type WalletName = Pick<WalletRow, 'id' | 'projectId'>
@@ -25,7 +25,10 @@ export type ReadWallet = { readonly wallet: WalletRow; readonly row: WalletKeyRo
 /** A request whose wallet was read. */
 export type ReadRequest = Omit<KeyRequest, 'wallet'> & ReadWallet
 
-/** The row of the wallet, or a row that opens its key, was changed in the database. `wallet`: the keyring if there is no wallet yet. */
+/**
+ * The row of the wallet, or a row that opens its key, was changed in the database. `wallet`: the keyring if there is no
+ * wallet yet.
+ */
 export const walletForged = ({ wallet, actor }: Request, cause?: unknown): AppError => {
   const { projectId, id: subject } = wallet
   return new AppError('internal', 'A row of this wallet was changed, so its key was not opened.', {
@@ -45,9 +48,9 @@ export const unlessForged = async <Result>(request: Request, open: () => Promise
 }
 
 /** Whether rows are earlier than those that the journal has: somebody wrote them back. */
-type IsSetBack = (ctx: CustodyCtx, read: ReadWallet) => boolean
+type IsSetBack = (ctx: RoomCtx, read: ReadWallet) => boolean
 
-const lockFloor = ({ journal }: CustodyCtx, { wallet }: ReadWallet, mode: ControlMode): number =>
+const lockFloor = ({ journal }: RoomCtx, { wallet }: ReadWallet, mode: ControlMode): number =>
   journal.floorOf('owner_locks', [wallet.keyringId, mode])
 
 /** The lock of the wallet's own mode. */
@@ -63,11 +66,13 @@ export const isKeyringSetBack: IsSetBack = (ctx, read) => {
   return CONTROL_MODES.some((mode) => (row.locks[mode]?.version ?? 0) < lockFloor(ctx, read, mode))
 }
 
-/** A lock may change between the statement and the look at the journal. The next statement then finds its later version. */
+/**
+ * A lock may change between the statement and the look at the journal. The next statement then finds its later version.
+ */
 const READS_MAX = 3
 
 /** As `readWallet`, also from earlier rows: what ends a right must work in an emergency. */
-export const readWalletOfAnyTime = async (ctx: CustodyCtx, request: Request): Promise<ReadWallet> => {
+export const readWalletOfAnyTime = async (ctx: RoomCtx, request: Request): Promise<ReadWallet> => {
   const row = await ctx.readWalletKey(request.wallet.id)
   const wallet = row?.wallet
   if (row && wallet && wallet.projectId === request.wallet.projectId) return { wallet, row }
@@ -75,12 +80,13 @@ export const readWalletOfAnyTime = async (ctx: CustodyCtx, request: Request): Pr
 }
 
 /**
- * Reads the wallet that a request names. @param isSetBack which earlier rows are forged: by default the lock of the wallet's mode.
- * @throws internal, with a security event, if the project has no such wallet, or if its rows contradict each other or are earlier than
- * the journal's.
+ * Reads the wallet that a request names. @param isSetBack which earlier rows are forged: by default the lock of the
+ * wallet's mode.
+ * @throws internal, with a security event, if the project has no such wallet, or if its rows contradict each other or
+ * are earlier than the journal's.
  */
 export const readWallet = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   request: Request,
   isSetBack: IsSetBack = isLockSetBack,
 ): Promise<ReadWallet> => {

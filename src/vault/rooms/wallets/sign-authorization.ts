@@ -1,6 +1,6 @@
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
 import { type Authorization, authorizationDigest } from '../keys/payloads.ts'
 import { requireAllowed } from './delegates.ts'
@@ -12,9 +12,11 @@ type AuthorizationRequest = KeyRequest & Pick<Authorization, 'delegate' | 'nonce
 
 const hexOf = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString('hex')}`
 
-/** Signs an authorisation of EIP-7702, as `Vault.signAuthorization` says. @returns 65 bytes: r, s (low), recovery id. */
+/**
+ * Signs an authorisation of EIP-7702, as `Vault.signAuthorization` says. @returns 65 bytes: r, s (low), recovery id.
+ */
 export const signAuthorization = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { delegate: text, nonce, ...request }: AuthorizationRequest,
 ): Promise<Uint8Array> => {
   using keys = new HeldKeys()

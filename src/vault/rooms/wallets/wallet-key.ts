@@ -1,7 +1,7 @@
 // Opening a wallet's private key for one request.
 
 import { clearTimeout, setTimeout } from 'node:timers'
-import type { OwnerLockRow, WalletRow } from '../../../../db/queries/custody/keyrings.ts'
+import type { OwnerLockRow, WalletRow } from '../../../../db/queries/vault/keyrings.ts'
 import type { AuditAct } from '../../../platform/audit/audit.ts'
 import { AppError } from '../../../platform/errors.ts'
 import { HeldKeys } from '../../../platform/sealing/bytes.ts'
@@ -12,7 +12,7 @@ import type { KeyUse, OpenKey } from '../../contract/vault.ts'
 import { isFor, type Purpose } from '../../language/payload.ts'
 import { requireChainId } from '../../language/typed-data.ts'
 import { checkCredentials } from '../credentials/credential-keys.ts'
-import type { CustodyCtx } from '../ctx.ts'
+import type { RoomCtx } from '../ctx.ts'
 import type { Note } from '../journal/records.ts'
 import { hashCoveredBytes, readSigningFacts, selectCallerDetails, traceSignature } from '../keys/facts.ts'
 import { keyTypeOf } from '../keys/key-types.ts'
@@ -38,7 +38,7 @@ type Opening = Pick<ReadRequest, 'actor'> & {
 
 /** Opens the owner lock and the wallet key, one after the other. */
 export const openLocked = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { wallet, actor, credentialKeyOf, lock, sealed }: Opening,
 ): Promise<Uint8Array> => {
   using keys = new HeldKeys()
@@ -52,11 +52,11 @@ export const openLocked = async (
 }
 
 /**
- * Opens a wallet's private key with the credential of its control mode. What a credential opens is never kept: each request
- * must prove it again. @returns 32 bytes that the caller zeroes.
+ * Opens a wallet's private key with the credential of its control mode. What a credential opens is never kept: each
+ * request must prove it again. @returns 32 bytes that the caller zeroes.
  */
 const openByOwnCredential = async (
-  ctx: CustodyCtx,
+  ctx: RoomCtx,
   { wallet, row, credentials, actor }: ReadRequest,
 ): Promise<Uint8Array> => {
   using keys = new HeldKeys()
@@ -70,8 +70,10 @@ const openByOwnCredential = async (
   return await openLocked(ctx, { wallet, actor, credentialKeyOf, lock, sealed: row.walletKey })
 }
 
-/** Opens the key with the credentials of all modes that control its keyring. @returns 32 bytes that the caller zeroes. */
-export const openByAllCredentials = async (ctx: CustodyCtx, request: ReadRequest): Promise<Uint8Array> => {
+/**
+ * Opens the key with the credentials of all modes that control its keyring. @returns 32 bytes that the caller zeroes.
+ */
+export const openByAllCredentials = async (ctx: RoomCtx, request: ReadRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { wallet, row, actor } = request
   const lock = row.locks[wallet.controlMode]
@@ -112,7 +114,7 @@ type Signed = {
 
 /** Signs one use, and makes its audit row and its notes for the journal. */
 const signerOf = (
-  { chainOf, now }: CustodyCtx,
+  { chainOf, now }: RoomCtx,
   { wallet, actor, purpose, policyId, privateKey }: Opened,
 ): ((use: KeyUse) => Signed) => {
   const { id: subject, projectId, publicKey, network } = wallet
@@ -151,9 +153,10 @@ type SignAfter = (commit: (acts: readonly AuditAct[]) => Promise<void>, uses: re
 
 /**
  * Ends what is open by itself, after the longest time of a request.
- * @returns a check that it is open still. After its time it throws `busy`: a slow node makes an honest caller late. Otherwise KeyClosed.
+ * @returns a check that it is open still. After its time it throws `busy`: a slow node makes an honest caller late.
+ * Otherwise KeyClosed.
  */
-export const closeInTime = ({ keyLifetimeMs }: CustodyCtx, open: DisposableStack): (() => void) => {
+export const closeInTime = ({ keyLifetimeMs }: RoomCtx, open: DisposableStack): (() => void) => {
   let isLate = false
   const end = () => {
     isLate = !open.disposed
@@ -170,7 +173,7 @@ export const closeInTime = ({ keyLifetimeMs }: CustodyCtx, open: DisposableStack
 }
 
 /** Holds an opened key until its end, and zeroes it then. If it throws, it has zeroed the key. */
-export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonly sign: SignAfter } => {
+export const holdKey = (ctx: RoomCtx, opened: Opened): Disposable & { readonly sign: SignAfter } => {
   const { privateKey } = opened
   using held = new DisposableStack()
   if (opened.also) held.use(opened.also)
@@ -198,11 +201,11 @@ export const holdKey = (ctx: CustodyCtx, opened: Opened): Disposable & { readonl
 
 const openBy =
   (
-    open: (ctx: CustodyCtx, request: ReadRequest) => Promise<Uint8Array>,
+    open: (ctx: RoomCtx, request: ReadRequest) => Promise<Uint8Array>,
     purpose: Opened['purpose'],
     isSetBack?: Parameters<typeof readWallet>[2],
   ) =>
-  async (ctx: CustodyCtx, request: KeyRequest): Promise<OpenKey> => {
+  async (ctx: RoomCtx, request: KeyRequest): Promise<OpenKey> => {
     const { actor } = request
     const { wallet, row } = await readWallet(ctx, request, isSetBack)
     const key = holdKey(ctx, { wallet, actor, purpose, privateKey: await open(ctx, { ...request, wallet, row }) })
@@ -214,8 +217,8 @@ const openBy =
   }
 
 const signBy =
-  (open: (ctx: CustodyCtx, request: KeyRequest) => Promise<OpenKey>) =>
-  async (ctx: CustodyCtx, { uses, ...request }: SignRequest): Promise<Signatures> => {
+  (open: (ctx: RoomCtx, request: KeyRequest) => Promise<OpenKey>) =>
+  async (ctx: RoomCtx, { uses, ...request }: SignRequest): Promise<Signatures> => {
     using key = await open(ctx, request)
     return await key.sign(...uses)
   }

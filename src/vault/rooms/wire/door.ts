@@ -36,7 +36,8 @@ const refuseOpenFolder = async (folder: string): Promise<void> => {
 
 /**
  * Makes a path free to listen at: makes its folder (mode 0700), and removes a socket that nobody listens at any more.
- * @throws Error if others than owner and group may enter the folder, if somebody listens there, or if it is another kind of file.
+ * @throws Error if others than owner and group may enter the folder, if somebody listens there, or if it is another
+ * kind of file.
  */
 const claimSocket = async (path: string): Promise<void> => {
   if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
@@ -81,7 +82,10 @@ export const listening = async (server: Server, listen: (onListening: () => void
   server.off('error', reject)
 }
 
-/** Users of this machine that may connect (null: all that the mode allows), and the user of a connection; null if unknown. */
+/**
+ * Users of this machine that may connect (null: all that the mode allows), and the user of a connection; null if
+ * unknown.
+ */
 export type PeerUsers = {
   readonly uids: readonly number[] | null
   readonly uidOf: (socket: Socket) => number | null

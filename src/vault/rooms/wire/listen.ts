@@ -1,8 +1,8 @@
 // The server. It takes requests of many connections, and answers each when it is done.
 //
-// Bad input ends its connection, and nothing else: `onRefused` says why, once. Whatever the end, `onEnd` follows, so that all
-// that belongs to the connection is given up. More requests than a connection may have under way wait in its socket, and so do
-// those for which there is no room.
+// Bad input ends its connection, and nothing else: `onRefused` says why, once. Whatever the end, `onEnd` follows, so
+// that all that belongs to the connection is given up. More requests than a connection may have under way wait in its
+// socket, and so do those for which there is no room.
 
 import type { Socket } from 'node:net'
 import type { Static, TSchema } from '@sinclair/typebox'
@@ -29,7 +29,9 @@ import type { Given, Method } from '../../contract/method.ts'
 import type { Door, RefusedConnection } from './door.ts'
 import { createRoom, type Room } from './room.ts'
 
-/** Above the most that an API lets run at once, so that a signature does not wait behind PINs (credentials/guard.ts). */
+/**
+ * Above the most that an API lets run at once, so that a signature does not wait behind PINs (credentials/guard.ts).
+ */
 const UNDER_WAY_MAX = 4096
 /** A message that was begun must end in ten seconds, and an answer be read. */
 const STALLED_MAX = 20
@@ -61,8 +63,9 @@ type Run<Input extends TSchema, Output extends TSchema, Progress extends TSchema
 ) => Promise<Given<Static<Output>>>
 
 /**
- * Serves a method. `run` gets only an input that fits the method's schema; the Uint8Arrays in it are zeroed when `run` has
- * ended, and what is secret in its output when that is sent. It throws Refused for what only an attacker or a mistake can ask.
+ * Serves a method. `run` gets only an input that fits the method's schema; the Uint8Arrays in it are zeroed when `run`
+ * has ended, and what is secret in its output when that is sent. It throws Refused for what only an attacker or a
+ * mistake can ask.
  */
 export const serve = <Input extends TSchema, Output extends TSchema, Progress extends TSchema>(
   method: Method<Input, Output, Progress>,

@@ -1,6 +1,6 @@
-// A port where clients of other machines connect by TLS 1.3. Both sides show a certificate of an authority that serves only them;
-// a client's certificate must also have one of the allowed names. Other clients are refused before any of their bytes is read as a
-// message.
+// A port where clients of other machines connect by TLS 1.3. Both sides show a certificate of an authority that serves
+// only them; a client's certificate must also have one of the allowed names. Other clients are refused before any of
+// their bytes is read as a message.
 //
 // If a client's host dies, its connection stays idle until the kernel gives up sending, after some minutes.
 

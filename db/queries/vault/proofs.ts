@@ -1,4 +1,4 @@
-// What a statement of custody returns of the rows that it writes, compared with what was meant, before and after the
+// What a statement of the vault returns of the rows that it writes, compared with what was meant, before and after the
 // commit.
 
 import { and, eq, getTableColumns, getTableName, type SQL, sql } from 'drizzle-orm'

@@ -1,4 +1,4 @@
-// What code outside of custody may read of policies: the unrevoked ones, without the MACs of their spending. They may
+// What code outside of the vault may read of policies: the unrevoked ones, without the MACs of their spending. They may
 // be expired or used up.
 
 import { and, asc, count, eq } from 'drizzle-orm'

@@ -1,4 +1,4 @@
-// The rows of custody as a journal keeps them: whole, as PostgreSQL's own JSON, which loses no digit.
+// The rows of the vault as a journal keeps them: whole, as PostgreSQL's own JSON, which loses no digit.
 
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'

@@ -37,7 +37,7 @@ export const readUserKeyLocks = async (
   return rows.flatMap(unlessRemoved)
 }
 
-/** An owner has one recovery code, and only so many passkeys that custody bounds. */
+/** An owner has one recovery code, and only so many passkeys that the vault bounds. */
 const LISTED_MAX = 100
 
 /** The owner's secrets that were not removed, without what they seal. */

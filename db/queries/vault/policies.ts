@@ -1,4 +1,4 @@
-// The rows of policies for custody: locks and spending. unrevoked-policies.ts has what other code may read.
+// The rows of policies for the vault: locks and spending. unrevoked-policies.ts has what other code may read.
 
 import { and, asc, eq, getTableColumns, inArray, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../../client.ts'

@@ -97,7 +97,9 @@ export type WalletRow = Pick<
   'id' | 'projectId' | 'ownerId' | 'network' | 'keyringId' | 'controlMode' | 'type' | 'publicKey' | 'address'
 >
 
-/** Everything that opens a wallet's key and its keyring: the sealed key and seed, all locks, and both credentials' keys. */
+/**
+ * Everything that opens a wallet's key and its keyring: the sealed key and seed, all locks, and both credentials' keys.
+ */
 export type WalletKeyRow = {
   /** null if `wallets` has no such row, or another one. */
   readonly wallet: WalletRow | null
@@ -142,8 +144,8 @@ const lockOf = (row: WalletKeyColumns): OwnerLockRow => ({
 })
 
 /**
- * All that signatures of many wallets need, by the wallet's id. A signature waits for it, so it is a prepared statement, shorter than
- * `PREPARED_LENGTH_MAX`.
+ * All that signatures of many wallets need, by the wallet's id. A signature waits for it, so it is a prepared
+ * statement, shorter than `PREPARED_LENGTH_MAX`.
  */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, WalletKeyRow>> => {
   const rows = await db.prepared<WalletKeyColumns>`

@@ -280,8 +280,8 @@ export const walletsAccess = access(wallets, {
 })
 
 /**
- * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. Custody writes it
- * before the row of `wallets` is written; if that never happens, nobody knows the address.
+ * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. The vault writes
+ * it before the row of `wallets` is written; if that never happens, nobody knows the address.
  */
 export const walletKeys = pgTable(
   'wallet_keys',

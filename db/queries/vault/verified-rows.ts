@@ -1,4 +1,4 @@
-// What `audit verify` compares: the audit and the rows of custody, each read once, whole, as they were at one moment.
+// What `audit verify` compares: the audit and the rows of the vault, each read once, whole, as they were at one moment.
 // The comparison is made in memory (src/vault/rooms/contradictions.ts): a statement for each defect would tell a
 // dishonest database what to hide.
 
