@@ -51,8 +51,8 @@ const mapValues = <From, To>(values: Readonly<Record<string, From>>, change: (va
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
 
 /**
- * A schema without its list of credentials, of which one is required: a type cannot say that, and a union with a schema that has no
- * type is `unknown`.
+ * A schema without its list of credentials, of which one is required: a type cannot say that, and a union with a
+ * schema that has no type is `unknown`.
  */
 const withoutRequiredLists = (schema: Schema): Schema => {
   const isRequiredList = (value: unknown): boolean =>

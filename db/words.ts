@@ -101,8 +101,8 @@ export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
  * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has others
  * than the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
  */
-export const BACKFILL_OBSTACLES = ['pruned', 'behind', 'refused', 'away'] as const
-export type BackfillObstacle = (typeof BACKFILL_OBSTACLES)[number]
+export const BACKFILL_HINDRANCES = ['pruned', 'behind', 'refused', 'away'] as const
+export type BackfillHindrance = (typeof BACKFILL_HINDRANCES)[number]
 
 /** Refusals of the vault that may be part of an attack. The vault itself counts and writes them. */
 export const VAULT_EVENTS = [

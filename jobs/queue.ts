@@ -8,7 +8,7 @@ import { EndingClient, poolConfig } from '../db/client.ts'
 import { addJob } from '../db/jobs.ts'
 import { closeLost } from '../db/pool.ts'
 import { hasDeadWorkers, recordWorker, unlockJobsOfDeadWorkers } from '../db/queries/processes.ts'
-import { type Couriers, createDeliverers } from '../src/events/webhooks/couriers.ts'
+import { createDeliverers, type Deliverers } from '../src/events/webhooks/deliverers.ts'
 import type { Metrics } from '../src/platform/metrics/metrics.ts'
 import type { Log } from '../src/platform/process/log.ts'
 import type { JobsCtx } from './ctx.ts'
@@ -135,7 +135,7 @@ const keepConnections = (ctx: JobsCtx, pgPool: pg.Pool): Pick<Started, 'unanswer
   }
 }
 
-const startRunner = async (ctx: JobsCtx, couriers: Couriers): Promise<Started> => {
+const startRunner = async (ctx: JobsCtx, deliverers: Deliverers): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
   const url = ctx.config.databaseUrl.reveal()
   const pgPool = new pg.Pool({
@@ -156,7 +156,7 @@ const startRunner = async (ctx: JobsCtx, couriers: Couriers): Promise<Started> =
     pgPool,
     events,
     noHandleSignals: true,
-    taskList: createTasks(ctx, couriers),
+    taskList: createTasks(ctx, deliverers),
     parsedCronItems: parseCrontab(CRONTAB),
     logger: loggerOf(ctx.log, firstLook.reject),
     preset: {
@@ -201,10 +201,10 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
   await startFollowers(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
-  const couriers = createDeliverers(ctx)
-  const { runner, unanswered, ending, disconnect } = await startRunner(ctx, couriers)
+  const deliverers = createDeliverers(ctx)
+  const { runner, unanswered, ending, disconnect } = await startRunner(ctx, deliverers)
   const stopListening = ctx.db.eventNotices.subscribe(() =>
-    couriers
+    deliverers
       .wakeForNews()
       .catch((err: unknown) => ctx.log.warn({ err }, 'could not look for webhooks with new events')),
   )
@@ -236,7 +236,7 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
     stop: async () => {
       if (!isStopping) void stopRunner()
       isStopping = true
-      await Promise.all([ended, couriers.stop()])
+      await Promise.all([ended, deliverers.stop()])
     },
   }
 }

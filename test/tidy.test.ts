@@ -11,6 +11,8 @@ import { TableAccess } from '../db/tables.ts'
 import { ROOT, readSource, readSources, scriptsIn } from './support/imports.ts'
 
 const MAX_FILE_LINES = 400
+/** As biome formats code. */
+const MAX_COLUMNS = 120
 const MAX_FUNCTION_LINES = 70
 
 const files = readSources()
@@ -471,6 +473,23 @@ describe('what no file may contain', () => {
     ])
   })
 
+  test('no name comes back that had another one beside it, or that says nothing', () => {
+    // Two words for one thing, pictures for a plain act, and names without a noun or a verb. The glossary is in
+    // docs/architecture.md.
+    const gone =
+      /\b(?:[a-z]+Custody|Custody[A-Z]\w*|\w*[Oo]bstacle\w*|ringAll|ringForNews|Couriers|createCouriers|becomeOf)\b/
+    const parts = /^\s*(?:export )?(?:const|let) (?:told|ours|theirs|among|whoever|somebody|anybody)\b/
+    const src = files.filter(({ path }) => /^(src|jobs|db)\//.test(path) && !path.includes('generated'))
+    const found = src.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .map((line, at) => ({ at: `${path}:${at + 1}`, line: line.replace(/^\s*(\*|\/\/|\/\*).*$/, '') }))
+        .filter(({ line }) => gone.test(line) || parts.test(line))
+        .map(({ at }) => at),
+    )
+    expect(found).toEqual([])
+  })
+
   test('no notes about unfinished work', () => {
     expect(found(/\bTODO\b|\bFIXME\b|\bXXX\b/)).toEqual([])
   })
@@ -600,6 +619,22 @@ describe('sizes', () => {
   test(`no file is longer than ${MAX_FILE_LINES} lines`, () => {
     const long = files.filter((file) => !exempt(file.path) && file.text.split('\n').length > MAX_FILE_LINES)
     expect(long.map((file) => file.path)).toEqual([])
+  })
+
+  test('no line of a comment is longer than a line of code', () => {
+    // A line of a table or of code in a comment begins with two spaces or more, and stays whole.
+    const prose = /^\s*(?:\/\/|\/\*\*|\*) \S/
+    const everywhere = [...files.map(({ path }) => path), ...scriptsIn('test'), ...scriptsIn('bench')]
+    const long = everywhere
+      .filter((path) => !exempt(path))
+      .flatMap((path) =>
+        readFileSync(join(ROOT, path), 'utf8')
+          .split('\n')
+          .map((line, at) => ({ line, at: `${path}:${at + 1}` }))
+          .filter(({ line }) => line.length > MAX_COLUMNS && prose.test(line) && !/https?:/.test(line))
+          .map(({ at }) => at),
+      )
+    expect(long).toEqual([])
   })
 
   test(`no function is longer than ${MAX_FUNCTION_LINES} lines`, () => {

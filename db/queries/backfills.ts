@@ -2,7 +2,7 @@ import { and, asc, eq, gte, inArray, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { firstRow, readValue } from '../rows.ts'
 import { backfills, cursors, seenBlocks } from '../schema.ts'
-import type { BackfillObstacle, Network } from '../words.ts'
+import type { BackfillHindrance, Network } from '../words.ts'
 import type { BlockPoint } from './cursors.ts'
 
 export type BackfillRow = typeof backfills.$inferSelect
@@ -76,7 +76,7 @@ export const pauseBackfill = async (
   db: Queryable,
   input: {
     readonly place: BackfillPlace
-    readonly hindrance: BackfillObstacle
+    readonly hindrance: BackfillHindrance
     readonly reason: string
     readonly tries: number
     readonly afterSeconds: number

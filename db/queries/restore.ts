@@ -13,7 +13,7 @@ export const insertWalletUnlessKnown = async (db: Queryable, row: typeof wallets
   ((await db.insert(wallets).values(row).onConflictDoNothing()).rowCount ?? 0) > 0
 
 /** Why a transaction cannot be recorded: it is recorded, or its wallet is missing; null if it can. */
-export const readRecordingObstacle = async (
+export const readRecordingHindrance = async (
   tx: Tx,
   { id, walletId }: { readonly id: string; readonly walletId: string },
 ): Promise<'recorded' | 'no_wallet' | null> => {
@@ -58,7 +58,7 @@ export const lacksAttempt = async (
   input: { readonly id: string; readonly network: string; readonly hash: string; readonly firstRung: number },
 ) => {
   const { id, network, hash, firstRung } = input
-  const isObstacle = sql`(other.network = ${network} and other.hash = ${hash})
+  const isHindrance = sql`(other.network = ${network} and other.hash = ${hash})
     or (other.kind = 'rung' and other.rung >= ${firstRung} and other.broadcast_at is not null)`
   const [row] = await tx
     .select({ id: transactions.id })
@@ -67,7 +67,7 @@ export const lacksAttempt = async (
       and(
         eq(transactions.id, id),
         eq(transactions.final, false),
-        sql`not exists (select from public.attempts other where other.transaction_id = ${id} and (${isObstacle}))`,
+        sql`not exists (select from public.attempts other where other.transaction_id = ${id} and (${isHindrance}))`,
       ),
     )
     .for('update')

@@ -3,7 +3,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, check, index, integer, numeric, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { access, instant, now, oneOf, uint256 } from '../tables.ts'
-import { ASSET_STANDARDS, BACKFILL_OBSTACLES, CURSOR_PURPOSES } from '../words.ts'
+import { ASSET_STANDARDS, BACKFILL_HINDRANCES, CURSOR_PURPOSES } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 
 /** A follower has processed every block up to this one. */
@@ -175,7 +175,7 @@ export const backfills = pgTable(
     /** And the coin's movements within transactions, which need a node that traces, only from this block. */
     tracedReachedBlock: bigint('traced_reached_block', { mode: 'bigint' }),
     /** Why and since when it waits, how often it was tried, and when the next try is. A success clears all of it. */
-    hindrance: text('hindrance', { enum: BACKFILL_OBSTACLES }),
+    hindrance: text('hindrance', { enum: BACKFILL_HINDRANCES }),
     hindranceReason: text('hindrance_reason'),
     hinderedAt: instant('hindered_at'),
     tries: integer('tries').notNull().default(0),
@@ -187,7 +187,7 @@ export const backfills = pgTable(
     index('backfills_begun').on(table.network, table.begunAt),
     index('backfills_open').on(table.requestedAt).where(sql`done_at is null`),
     check('backfills_begins_whole', sql`num_nonnulls(begun_at, from_block, reached_block) in (0, 3)`),
-    check('backfills_hindrance', oneOf('hindrance', BACKFILL_OBSTACLES)),
+    check('backfills_hindrance', oneOf('hindrance', BACKFILL_HINDRANCES)),
     check(
       'backfills_hindered_whole',
       sql`num_nonnulls(hindrance, hindrance_reason, hindered_at, next_try_at) = case tries when 0 then 0 else 4 end`,

@@ -19,7 +19,7 @@ import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtf
 import { follow, type StepResult, startRound } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import type { NodeView } from '../../src/chains/nodes.ts'
-import { type Couriers, createDeliverers } from '../../src/events/webhooks/couriers.ts'
+import { createDeliverers, type Deliverers } from '../../src/events/webhooks/deliverers.ts'
 import { sendMail } from '../../src/identity/mail/send.ts'
 import { createShares, type Shares } from '../../src/platform/queue.ts'
 import { refreshSignerStates } from '../../src/signing/transactions/after-block.ts'
@@ -88,14 +88,14 @@ export const startFollowers = async (ctx: JobsCtx): Promise<void> => {
 const HALF_A_MINUTE_SECONDS = 30
 
 /** Restarts what stands still because a job was lost: followers, backfills, webhooks and live transactions. */
-export const reconcileTask = (ctx: JobsCtx, couriers: Pick<Couriers, 'wakeAll'> = createDeliverers(ctx)): Task =>
+export const reconcileTask = (ctx: JobsCtx, deliverers: Pick<Deliverers, 'wakeAll'> = createDeliverers(ctx)): Task =>
   taskOf('reconcile', async ({ again }) => {
     const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
     if (again) await addJob(ctx.db, 'reconcile', { again: false }, second)
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
-    await couriers.wakeAll()
+    await deliverers.wakeAll()
     // A node that hangs delays only its own network. Each piece of work has its own round, so that one which does not
     // finish leaves time for the next.
     await Promise.all(
@@ -177,7 +177,7 @@ const sendMailTask = (ctx: JobsCtx): Task =>
 const PART_OF_PLACES = 4
 const SLOW_AFTER_MS = 1_000
 
-export const createTasks = (ctx: JobsCtx, couriers: Couriers = createDeliverers(ctx)) => {
+export const createTasks = (ctx: JobsCtx, deliverers: Deliverers = createDeliverers(ctx)) => {
   const atOnce = Math.max(1, Math.floor(ctx.config.workerConcurrency / PART_OF_PLACES))
   const places = createShares({ atOnce, slowAfterMs: SLOW_AFTER_MS })
   return {
@@ -185,7 +185,7 @@ export const createTasks = (ctx: JobsCtx, couriers: Couriers = createDeliverers(
     track_blocks: followBlocksTask(ctx, 'track_blocks'),
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
     backfill_wallet: backfillWalletTask(ctx, places),
-    reconcile: reconcileTask(ctx, couriers),
+    reconcile: reconcileTask(ctx, deliverers),
     clean_logins: cleanLoginsTask(ctx),
     drop_events: taskOf('drop_events', () => dropOldEvents(ctx.db, { keptDays: ctx.config.eventDays })),
     // Notes which approvals have expired. Nobody can use them even before that.
@@ -194,7 +194,7 @@ export const createTasks = (ctx: JobsCtx, couriers: Couriers = createDeliverers(
     fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
     // Has an endpoint's deliveries sent. Ends at once, while they are under way.
-    deliver_webhooks: taskOf('deliver_webhooks', async ({ endpointId }) => couriers.wake(endpointId)),
+    deliver_webhooks: taskOf('deliver_webhooks', async ({ endpointId }) => deliverers.wake(endpointId)),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   } satisfies Record<JobName, unknown>
 }

@@ -10,7 +10,6 @@ import { secondsUntilDue } from '../../db/queries/webhook-deliveries.ts'
 import { endpointsWithNews, endpointsWithWork } from '../../db/queries/webhooks.ts'
 import type { WebhookOrder } from '../../db/words.ts'
 import { changeEndpoint, removeEndpoint, rotateSecret } from '../../src/events/webhooks/change.ts'
-import { createDeliverers } from '../../src/events/webhooks/couriers.ts'
 import { createEndpoint } from '../../src/events/webhooks/create.ts'
 import {
   type Leased,
@@ -19,6 +18,7 @@ import {
   recordOutcomes,
   sendLeased,
 } from '../../src/events/webhooks/deliver.ts'
+import { createDeliverers } from '../../src/events/webhooks/deliverers.ts'
 import { listDeliveries, replay, sendTest } from '../../src/events/webhooks/deliveries.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
@@ -92,7 +92,7 @@ const eventually = async <Row>(read: () => Promise<Row>, is: (row: Row) => boole
     await sleep(20)
   }
 }
-/** Leases what is due, as a courier does that has nothing to record. */
+/** Leases what is due, as a deliverer does that has nothing to record. */
 const leaseDue = async (
   ctx: WorkerCtx,
   { endpointId, atOnce }: { readonly endpointId: string; readonly atOnce: number },
@@ -285,16 +285,16 @@ describe('what is due next', () => {
     const open: ServerResponse[] = []
     receiver.answer((_, response) => void open.push(response))
     // Without a worker nobody but this rings.
-    const couriers = createDeliverers(workerCtx)
+    const deliverers = createDeliverers(workerCtx)
     await happen(...Array.from({ length: 8 }, (_, n) => ({ n, wallet: randomUUID() })))
-    couriers.wake(id)
+    deliverers.wake(id)
     await receiver.until(8)
     await happen({ n: 8, wallet: randomUUID() })
-    couriers.wake(id)
+    deliverers.wake(id)
     receiver.answer((_, response) => response.writeHead(204).end())
     for (const response of open) response.writeHead(204).end()
     await settled(id, 9)
-    await couriers.stop()
+    await deliverers.stop()
     expect(numbers(receiver).at(-1)).toBe(8)
   })
 })
@@ -419,15 +419,15 @@ describe('a receiver that is down', () => {
   longTest('keeps no place that others need, and has its turn with those that are down too', async () => {
     const [down, alsoDown, up] = [await endpoint(), await endpoint(), await endpoint()]
     for (const { receiver } of [down, alsoDown]) receiver.answer(() => {})
-    const couriers = createDeliverers(workerCtx, { quick: 1, slow: 1 })
+    const deliverers = createDeliverers(workerCtx, { quick: 1, slow: 1 })
     await happen({ n: 1 })
-    for (const { id } of [down, alsoDown, up]) couriers.wake(id)
+    for (const { id } of [down, alsoDown, up]) deliverers.wake(id)
     await up.receiver.until(1)
     expect([down.receiver.received.length, alsoDown.receiver.received.length]).toEqual([1, 1])
     // Neither of them has ended.
     for (const { id } of [down, alsoDown]) expect(await deliveriesOf(id)).toMatchObject([{ attempts: 0 }])
     for (const { receiver } of [down, alsoDown]) await receiver.close()
-    await couriers.stop()
+    await deliverers.stop()
     for (const { id } of [down, alsoDown]) expect(await deliveriesOf(id)).toMatchObject([{ attempts: 1 }])
   })
 
@@ -741,15 +741,15 @@ test('what is due and cannot be sent now is not looked at again and again, but w
       then '0' else '1 hour' end::interval where endpoint_id = ${id}`
   await changeEndpoint(service.ctx, { ...named, enabled: false })
   // Without a worker nobody runs the job that reminds.
-  const couriers = createDeliverers(workerCtx)
-  couriers.wake(id)
+  const deliverers = createDeliverers(workerCtx)
+  deliverers.wake(id)
   const [job] = await eventually(
     () =>
       sql`select run_at > now() + '30 minutes'::interval as later from graphile_worker.jobs where key = ${`webhooks:${id}:later`}`,
     (rows) => rows.length > 0,
   )
   expect(job).toEqual({ later: true })
-  await couriers.stop()
+  await deliverers.stop()
 })
 
 test('a secret is rotated with an overlap, in which both sign', async () => {

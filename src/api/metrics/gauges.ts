@@ -4,7 +4,7 @@
 import { Gauge, Registry } from 'prom-client'
 import { COUNTED_TAIL_MAX } from '../../../db/queries/audit-rows.ts'
 import type { Numbers } from '../../../db/queries/numbers.ts'
-import { BACKFILL_OBSTACLES, type Network, TRANSACTION_STATUSES } from '../../../db/words.ts'
+import { BACKFILL_HINDRANCES, type Network, TRANSACTION_STATUSES } from '../../../db/words.ts'
 import type { BlockRef, Chain, NodeView } from '../../chains/chain.ts'
 import { type LabelValues, namesOf, PREFIX, seriesOf, TASKS } from '../../platform/metrics/metrics.ts'
 
@@ -17,7 +17,7 @@ type AgeLimits = readonly Pick<Chain, 'network' | 'stalledAfterMs'>[]
 /** How many PINs the vault is verifying, and how many wait; null if it did not answer in time. */
 type Argon2Load = { readonly running: number; readonly waiting: number } | null
 
-const BACKFILL_STATES = ['not_begun', 'walking', ...BACKFILL_OBSTACLES]
+const BACKFILL_STATES = ['not_begun', 'walking', ...BACKFILL_HINDRANCES]
 const LIVE = ['submitted', 'pending']
 
 /** @param from.labels the known values of each label. Their combinations are exposed with 0 if they have no row. */

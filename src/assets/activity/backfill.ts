@@ -28,7 +28,7 @@ import {
   seenByIndexer,
 } from '../../../db/queries/backfills.ts'
 import { claimMovements, insertMovements } from '../../../db/queries/movements.ts'
-import type { BackfillObstacle } from '../../../db/words.ts'
+import type { BackfillHindrance } from '../../../db/words.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../../chains/chain.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { TrackingCtx } from '../../signing/ctx.ts'
@@ -43,7 +43,7 @@ const CLOCK_MARGIN_MS = 3_600_000
 
 /** The longest interval between tries: short for what passes by itself, long for what an operator must repair. */
 const MAX_PAUSE_SECONDS = { behind: 60, away: 60, refused: 3_600, pruned: 86_400 } as const satisfies Record<
-  BackfillObstacle,
+  BackfillHindrance,
   number
 >
 
@@ -151,9 +151,9 @@ const isBeforeKey = async ({ chain, row: { keyMadeAt }, fromBlock, blocks }: Rea
   return block !== null && block.timestampMs < keyMadeAt.getTime() - CLOCK_MARGIN_MS
 }
 
-type Obstacle = { readonly hindrance: BackfillObstacle; readonly reason: string }
+type Hindrance = { readonly hindrance: BackfillHindrance; readonly reason: string }
 
-const OBSTACLES: Readonly<Record<'pruned' | 'wait', Obstacle>> = {
+const HINDRANCES: Readonly<Record<'pruned' | 'wait', Hindrance>> = {
   pruned: { hindrance: 'pruned', reason: 'The node no longer has the next block below.' },
   wait: {
     hindrance: 'behind',
@@ -161,7 +161,7 @@ const OBSTACLES: Readonly<Record<'pruned' | 'wait', Obstacle>> = {
   },
 }
 
-const describeFailure = async (ctx: TrackingCtx, chain: Chain, error: unknown): Promise<Obstacle> => {
+const describeFailure = async (ctx: TrackingCtx, chain: Chain, error: unknown): Promise<Hindrance> => {
   if (!(error instanceof AppError || error instanceof RangeTooWide)) throw error
   ctx.log.warn({ err: error, network: chain.network }, 'a backfill cannot go on')
   return { hindrance: (await isUnreachable(chain)) ? 'away' : 'refused', reason: error.message }
@@ -177,13 +177,13 @@ export const backfillShift = async (
 ): Promise<number | null> => {
   const { chain, address } = input
   const endsAt = performance.now() + SHIFT_MS
-  let result: StepResult | Obstacle = 'advanced'
+  let result: StepResult | Hindrance = 'advanced'
   while (result === 'advanced' && !input.signal.aborted && performance.now() < endsAt) {
     result = await backfillStep(ctx, input).catch((error: unknown) => describeFailure(ctx, chain, error))
   }
   if (result === 'done') return null
   if (result === 'advanced') return 0
-  const { hindrance, reason } = typeof result === 'string' ? OBSTACLES[result] : result
+  const { hindrance, reason } = typeof result === 'string' ? HINDRANCES[result] : result
   const place = { network: chain.network, address }
   const tries = (await readBackfill(ctx.db, place))?.tries ?? 0
   const afterSeconds = pauseSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS[hindrance] })

@@ -25,7 +25,7 @@ const scriptOf = ({ statements, outside, jobMigrations, objects }: MigrationPlan
 ]
 
 /** What makes a migration slow, or keeps it from its locks. */
-const obstaclesOf = ({ tables, open }: MigrationPlan): readonly string[] => [
+const hindrancesOf = ({ tables, open }: MigrationPlan): readonly string[] => [
   ...(tables.length === 0
     ? []
     : [
@@ -63,7 +63,7 @@ export const databaseCommands = ({ variables, print, note, fail }: Shell): Comma
       const plan = await withUrl((url) => planMigration(url))
       if (!hasWork(plan)) return note('The database has the newest schema: there is nothing to do.')
       for (const line of scriptOf(plan)) print(line)
-      for (const line of obstaclesOf(plan)) note(line)
+      for (const line of hindrancesOf(plan)) note(line)
     })
   command
     .command('check')
@@ -78,7 +78,7 @@ export const databaseCommands = ({ variables, print, note, fail }: Shell): Comma
         print(`${counted(statements.length + outside.length, 'statement')} of the schema to run.`)
       if (jobMigrations > 0) print(`${counted(jobMigrations, 'migration')} of the job queue to run.`)
       if (objects.length > 0) print(`To be made again: ${objects.join(', ')}.`)
-      for (const line of obstaclesOf(plan)) print(line)
+      for (const line of hindrancesOf(plan)) print(line)
       if (hasWork(plan)) print('Run "bun run cli db migrate"; with --dry-run it prints the statements.')
       for (const name of invalidIndexes) print(`An index was not finished. Run: reindex index concurrently ${name};`)
       fail()

@@ -10,7 +10,7 @@ import {
   insertWalletUnlessKnown,
   isNonceHeld,
   lacksAttempt,
-  readRecordingObstacle,
+  readRecordingHindrance,
   releaseBornBefore,
 } from '../../../db/queries/restore.ts'
 import { lockSigner, transactionWithAttempts } from '../../../db/queries/transactions.ts'
@@ -227,8 +227,8 @@ const writeTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise
     const { id = '', walletId, network, signerAddress: address, nonce, bornAtBlock = null } = rows.row
     const signer = { network, address }
     await lockSigner(tx, signer)
-    const obstacle = await readRecordingObstacle(tx, { id, walletId })
-    if (obstacle !== null) return obstacle
+    const hindrance = await readRecordingHindrance(tx, { id, walletId })
+    if (hindrance !== null) return hindrance
     if (bornAtBlock !== null) await releaseBornBefore(tx, signer, { nonce, block: bornAtBlock })
     const holdsNonce = !(await isNonceHeld(tx, signer, nonce))
     if (!holdsNonce && bornAtBlock === null) return 'nonce_held'

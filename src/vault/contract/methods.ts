@@ -87,20 +87,11 @@ export const KEY_METHODS = methods({
 
 /** All other methods that an API may ask. What is made has its caller's id, so it may be asked again. */
 export const METHODS = methods({
-  /**
-   * Opens the wallet's key with the credential of its control mode, signs and closes it, if everything is known
-   * beforehand.
-   */
+  /** Opens the wallet's key with the credential of its control mode, signs and closes it. */
   signOnce: { input: signRequest, output: signatures },
-  /**
-   * Signs messages. They can mean anything, so it needs the credentials of all control modes, as an export does, and no
-   * policy allows it.
-   */
+  /** Signs messages. They can mean anything, so the credentials of all control modes are needed, as for an export. */
   signMessage: { input: signRequest, output: signatures },
-  /**
-   * Signs an authorisation of EIP-7702, with the same credentials, for a delegate that the project names: r, s (low),
-   * recovery id.
-   */
+  /** Signs an authorisation of EIP-7702 for a delegate that the project names: r, s (low), recovery id. */
   signAuthorization: {
     input: Fields({
       ...keyRequest,
@@ -163,10 +154,7 @@ export const METHODS = methods({
     input: Fields(keyRequest),
     output: Fields({ mnemonicPhrase: OrNull(SecretBytes), privateKey: OrNull(SecretBytes) }),
   },
-  /**
-   * Changes the PIN of a user-controlled wallet's owner, who has one PIN for all wallets. With another secret in place
-   * of the old PIN it also ends a lockout.
-   */
+  /** Changes the one PIN of a wallet's owner. With another secret in place of the old PIN it also ends a lockout. */
   changeUserPin: {
     input: Fields({
       wallet,
@@ -177,10 +165,7 @@ export const METHODS = methods({
       from: Maybe(Text),
     }),
   },
-  /**
-   * Makes a recovery code that opens the owner's user key as the PIN does, instead of an earlier code. It is returned
-   * only here.
-   */
+  /** Makes a recovery code that opens the owner's user key, instead of an earlier one. It is returned only here. */
   newRecoveryCode: {
     input: Fields(keyRequest),
     output: Fields({ recoveryCode: SecretBytes }),
@@ -278,10 +263,7 @@ const checkpoint = Fields({
 
 /** Methods for an operator only. For instance, an attacker who controls an API must not reset a count of wrong PINs. */
 export const OPERATOR_METHODS = methods({
-  /**
-   * Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). The
-   * same call by the same id changes nothing.
-   */
+  /** Makes the keys of a project whose row is there, and its developer key if a secret is given (always on testnet). */
   newProject: {
     input: Fields({ projectId: Id, developerSecret: OrNull(Secret), actor: Text, about: Maybe(LongText) }),
     repeatable: true,
@@ -316,10 +298,7 @@ export const OPERATOR_METHODS = methods({
     output: ListOf(Fields(delegate)),
     repeatable: true,
   },
-  /**
-   * Wraps every project key with the next root key; from then on the database belongs to that key. All changes are
-   * committed together: it can be killed at any point, and run again.
-   */
+  /** Wraps every project key with the next root key, in one commit: it can be killed at any point, and run again. */
   rotateRootKey: {
     input: Fields({ actor: Text }),
     output: Fields({ rootKeyId: Text, rewrapped: Count, already: Type.Boolean() }),

@@ -138,7 +138,7 @@ test('a node that is far behind is asked after the others, and its head is not r
   expect((await chain.head()).latest.number).toBe(newest)
 })
 
-test('a node that lacks the state of a block is no obstacle where another one has it', async () => {
+test('a node that lacks the state of a block is no hindrance where another one has it', async () => {
   const pruned = startFakeNode({
     behind: node.rpcUrl,
     behaviour: ({ method, params }) =>

@@ -6,8 +6,8 @@
 // - gear_calculateReplyForHandle(origin, destination, payload, gas_limit, value, at): LegacyReplyInfo
 //   { payload: "0x…", value: 0, code: { "Success": "Manual" } } (the same; vara/sdk/gsdk/tests/rpc.rs asserts this JSON);
 //   the codes of errors are named in protocol/errors/src/simple.rs.
-// - a refusal of the runtime: error 8000 "Runtime error", its data the runtime's words in quotes (runtime_error_into_rpc_error,
-//   by `{:?}`); "Program terminated with a trap: …" is calculate_gas_info's (vara/pallets/gear/src/runtime_api.rs).
+// - a refusal of the runtime: error 8000 "Runtime error", its data the runtime's words in quotes
+//   (runtime_error_into_rpc_error, by `{:?}`); "Program terminated with a trap: …" is calculate_gas_info's (vara/pallets/gear/src/runtime_api.rs).
 
 import type { Hex } from '../../../src/chains/chain.ts'
 import { hexText } from '../../../src/chains/node/wire.ts'

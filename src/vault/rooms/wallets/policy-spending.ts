@@ -92,7 +92,6 @@ export const openSpending = async (ctx: RoomCtx, input: Charged & { readonly row
   const refuseExpired = (): void => {
     if (terms.expiresAt !== null && terms.expiresAt <= ctx.now()) throw new PolicyClosed()
   }
-  /** By the database's clock, which all vaults share. */
   const commonTime = async (tx: Tx): Promise<Date> =>
     (await withClocks(ctx.now, async () => ({ now: await readClock(tx) }))).found.now
   /**
@@ -116,12 +115,8 @@ export const openSpending = async (ctx: RoomCtx, input: Charged & { readonly row
     const spending = afterUse(locked, { terms, use, at })
     if (spending === null) throw new PolicyClosed()
     const { id, expiresAt } = terms
-    const written = await writeSpending(tx, {
-      id,
-      expiresAt,
-      ...spending,
-      mac: macs.of(boundSpending(scope, spending)),
-    })
+    const mac = macs.of(boundSpending(scope, spending))
+    const written = await writeSpending(tx, { id, expiresAt, ...spending, mac })
     if (written === null) throw new PolicyClosed()
     tx.afterCommit(() => ctx.journal.wrote(written))
     return () => consume(locked)

@@ -241,4 +241,4 @@ export const createDeliverers = (ctx: DeliverCtx, placesMax: Readonly<Record<Pla
   }
 }
 
-export type Couriers = ReturnType<typeof createDeliverers>
+export type Deliverers = ReturnType<typeof createDeliverers>
