@@ -5,7 +5,7 @@ import { MIGRATED } from './catalogue.generated.ts'
 import type { Db } from './client.ts'
 import { ACCESS, PROCESS_ROLES } from './grants.ts'
 import { type CatalogueObject, readCatalogue } from './queries/catalogue.ts'
-import { MEANING } from './session.ts'
+import { MEANING } from './words.ts'
 
 const tablesWhere = (holds: (rights: string) => boolean): ReadonlySet<string> =>
   new Set(ACCESS.flatMap(({ table, rights: { vault } }) => (vault !== undefined && holds(vault) ? [table] : [])))

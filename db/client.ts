@@ -6,8 +6,9 @@ import { confirmWrites, createEnded, type Ended, type Writes } from './deciding-
 import { EVENTS_CHANNEL } from './events.ts'
 import { type Notices, openNotices } from './notices.ts'
 import { innerOf, ProbingPool, returnConnection, WritableClient } from './pool.ts'
-import { MEANING, readSession, type Session as ServerSession } from './session.ts'
+import { readSession, type Session as ServerSession } from './session.ts'
 import { isDatabaseAway } from './trouble.ts'
+import { MEANING } from './words.ts'
 
 type NoSchema = Record<string, never>
 

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import pg from 'pg'
-import { isDatabaseAway } from './trouble.ts'
+import { isDatabaseAway, readOnlyError } from './trouble.ts'
 
 /** A connection that was silent for so long is asked before it is used: its host may be lost. */
 export const SILENT_MS = 3_000
@@ -35,9 +35,6 @@ export const isAnswering = (client: pg.ClientBase, text = 'select 1'): Promise<b
     () => false,
   )
 }
-
-/** As PostgreSQL's error for a statement that writes. */
-export const readOnlyError = (): Error => Object.assign(new Error('The server is read-only.'), { code: '25006' })
 
 /**
  * Connects only to a server that may be written: a standby, or the former primary, would refuse writes and show old

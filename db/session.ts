@@ -3,12 +3,6 @@
 
 import pg from 'pg'
 
-/**
- * The settings that say what a statement means. They win over `alter role` and `alter database`. PostgreSQL searches
- * pg_catalog before this path, and temporary tables last. A query that row-level security would filter fails.
- */
-export const MEANING = { search_path: 'public,pg_temp', row_security: 'off' } as const
-
 export type Session = {
   /** The settings that do not hold. */
   readonly lacks: readonly string[]

@@ -69,3 +69,6 @@ export const violatedConstraint = (error: unknown): string | null => violated(er
 
 /** Whether a row refers to one that is not there. */
 export const isReferenceMissing = (error: unknown): boolean => violated(error, '23503') !== null
+
+/** As PostgreSQL's error for a statement that writes. */
+export const readOnlyError = (): Error => Object.assign(new Error('The server is read-only.'), { code: '25006' })

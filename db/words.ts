@@ -358,3 +358,9 @@ export const POST_FAILURES = [
   'status',
 ] as const
 export type PostFailure = (typeof POST_FAILURES)[number]
+
+/**
+ * The settings that say what a statement means. They win over `alter role` and `alter database`. PostgreSQL searches
+ * pg_catalog before this path, and temporary tables last. A query that row-level security would filter fails.
+ */
+export const MEANING = { search_path: 'public,pg_temp', row_security: 'off' } as const

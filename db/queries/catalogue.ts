@@ -10,7 +10,7 @@
 import { sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { readRows } from '../rows.ts'
-import { MEANING } from '../session.ts'
+import { MEANING } from '../words.ts'
 
 /** What an object is: `setting` of a role, of the database or of this session. */
 type Kind =

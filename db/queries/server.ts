@@ -3,9 +3,9 @@
 import { getTableColumns, getTableName, is, sql } from 'drizzle-orm'
 import { PgTable } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../client.ts'
-import { readOnlyError } from '../pool.ts'
 import { firstRow, readRows, readValue } from '../rows.ts'
 import * as schema from '../schema.ts'
+import { readOnlyError } from '../trouble.ts'
 
 /** The present time by the database's clock, as a column of a select. */
 export const present = sql<Date>`now()`.mapWith(schema.sessions.createdAt)
