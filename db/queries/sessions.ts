@@ -3,7 +3,7 @@
 import { and, desc, eq, gt, inArray, isNull, ne, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { endedName, insertRow, updateRows } from '../deciding-rows.ts'
-import { eqIfGiven, firstRow } from '../rows.ts'
+import { firstRow } from '../rows.ts'
 import { sessions } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
 import { NotWritten, requireWritten } from '../written.ts'
@@ -134,7 +134,7 @@ export const endSession = async (
 type OfUser = { readonly projectId: string; readonly userId?: string }
 
 const ofUser = ({ projectId, userId }: OfUser) =>
-  and(eq(sessions.projectId, projectId), eqIfGiven(sessions.userId, userId))
+  and(eq(sessions.projectId, projectId), userId === undefined ? undefined : eq(sessions.userId, userId))
 
 /** The sessions of a user, or of all users of a project, newest first. A live one has neither ended nor expired. */
 export const listSessions = async (

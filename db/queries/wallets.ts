@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
-import { eqIfGiven, firstRow } from '../rows.ts'
+import { firstRow } from '../rows.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
@@ -30,7 +30,7 @@ export type Reach = {
 export type Page = { readonly limit: number; readonly offset: number }
 
 export const within = (reach: Reach) =>
-  and(eq(wallets.projectId, reach.projectId), eqIfGiven(wallets.ownerId, reach.ownedBy))
+  and(eq(wallets.projectId, reach.projectId), reach.ownedBy === null ? undefined : eq(wallets.ownerId, reach.ownedBy))
 
 type WalletKey = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 

@@ -227,13 +227,36 @@ describe('an export', () => {
   )
 })
 
+describe('a database that gives the vault the rows of another wallet, all of which agree', () => {
+  test('gets no export, no message, no recovery code and no PIN of the other owner', async () => {
+    const wallet = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    const other = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    await sql`delete from wallets where id = ${other.id}`
+    await sql`update wallet_keys set keyring_id = ${other.keyringId}, public_key = ${other.publicKey},
+      sealed = (select sealed from wallet_keys where wallet_id = ${other.id}) where wallet_id = ${wallet.id}`
+    await sql`update wallets set keyring_id = ${other.keyringId}, owner_id = ${other.ownerId},
+      public_key = ${other.publicKey}, address = ${other.address} where id = ${wallet.id}`
+    const request = { wallet, credentials: GIVEN.pin, actor: ACTOR }
+    const forged = { code: 'internal', event: { kind: 'wallet_forged', subject: wallet.id } }
+    await expect(exported(wallet, 'pin')).rejects.toMatchObject(forged)
+    await expect(signed(wallet, 'pin')).rejects.toMatchObject(forged)
+    await expect(custody.vault.newRecoveryCode(request)).rejects.toMatchObject(forged)
+    const change = { wallet, oldPin: GIVEN.pin.userPin, newPin: '927461', actor: ACTOR }
+    await expect(custody.vault.changeUserPin(change)).rejects.toMatchObject(forged)
+    // A wrong PIN says no more, and counts for no owner.
+    await expect(custody.vault.changeUserPin({ ...change, oldPin: '716253' })).rejects.toMatchObject(forged)
+    expect(await guesses(other)).toBe(0)
+  })
+})
+
 describe('signing a message', () => {
-  test('opens the wallet of the id alone, and uses the key type of its network', async () => {
+  test('opens no wallet of another keyring, and uses the key type of the wallet’s network', async () => {
     const ownerId = randomUUID()
     const wallet = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
     const substrate = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin, network: 'Vara' })
-    const stranger = await make({ controlMode: 'user', credentials: { userPin: '927461' } })
-    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject({ code: 'INVALID_SECRET' })
+    const stranger = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
+    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
     const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
     const signature = await signOne(messageSigner(custody.vault, request), SUBSTRATE_MESSAGE)
     expect(verifySr25519(bytesToSign('substrate', SUBSTRATE_MESSAGE), signature, substrate.publicKey)).toBe(true)

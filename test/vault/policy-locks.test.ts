@@ -137,8 +137,11 @@ describe('a policy lock', () => {
       const moved = { network: 'Base', public_key: evm.publicKey }
       const name = table === 'wallets' ? 'id' : 'wallet_id'
       await sql`update ${sql(table)} set ${sql(moved)} where ${sql(name)} = ${wallet.id}`
+      // With all rows moved, and an API that was deceived, the terms of the policy still name the wallet's own network.
+      const deceived = { ...wallet, network: 'Base', publicKey: evm.publicKey } as const
+      expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('internal')
       const code = table === 'wallets' ? 'internal' : 'policy_denied'
-      expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe(code)
+      expect(await codeOf(sign(deceived, { credentials: secret, terms }))).toBe(code)
     }
     for (const [table, name] of [
       ['wallets', 'id'],

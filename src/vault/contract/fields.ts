@@ -1,7 +1,7 @@
 // What the fields of messages are made of, and the fields that many methods have.
 
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
-import { CONTROL_MODES, FREEZE_SCOPES, RULE_OPERATORS, SIGNING_ACTIONS } from '../../../db/words.ts'
+import { CONTROL_MODES, FREEZE_SCOPES, RULE_OPERATORS, SIGNING_ACTIONS, WALLET_TYPES } from '../../../db/words.ts'
 import { APPROVER_PASSKEYS_MAX } from '../language/approval.ts'
 import { Secret } from './method.ts'
 
@@ -60,8 +60,18 @@ export const credentials = Fields({
   userSecret: Maybe(Secret),
 })
 
-/** A wallet crosses as its id, with the project for which the caller asks. The vault reads everything else itself. */
-export const wallet = Fields({ id: Id, projectId: Id })
+/** What an API authenticated of a wallet. The vault reads the wallet itself, and refuses if anything differs. */
+export const wallet = Fields({
+  id: Id,
+  projectId: Id,
+  ownerId: Text,
+  network: Text,
+  keyringId: Id,
+  controlMode: OneOf(CONTROL_MODES),
+  type: OneOf(WALLET_TYPES),
+  publicKey: Bytes,
+  address: Text,
+})
 
 export const keyRequest = { wallet, credentials, actor: Text }
 

@@ -11,6 +11,7 @@
 
 import type { Tx } from '../../../../db/client.ts'
 import type { RowImage } from '../../../../db/queries/vault/journal.ts'
+import type { WalletRow } from '../../../../db/queries/vault/keyrings.ts'
 import { readDeveloperKey, readUserKey, updateDeveloperKey, updateUserKey } from '../../../../db/queries/vault/locks.ts'
 import { newestProjectKeyVersion } from '../../../../db/queries/vault/project-keys.ts'
 import type { UserKeyLockOf } from '../../../../db/queries/vault/user-key-locks.ts'
@@ -23,7 +24,7 @@ import { changing } from '../changing.ts'
 import type { RoomCtx } from '../ctx.ts'
 import { projectKeyRow } from '../journal/records.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
-import { readWallet, type WalletName } from '../wallets/read-wallet.ts'
+import { readWallet } from '../wallets/read-wallet.ts'
 import { checkSecret, notActivated, openUserKeyOf, sealUnderPin } from './credential-keys.ts'
 import { refuseObviousPin, requireDeveloperSecret } from './new-secrets.ts'
 
@@ -82,7 +83,7 @@ export const rewrap = async <Was extends { readonly version: number }>(
 }
 
 type PinChange = {
-  readonly wallet: WalletName
+  readonly wallet: WalletRow
   readonly oldPin?: SecretText | undefined
   readonly userSecret?: SecretText | undefined
   readonly newPin: SecretText

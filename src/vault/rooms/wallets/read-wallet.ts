@@ -1,5 +1,6 @@
-// Reads the wallet of a request. The request names it by its id and its project alone; its owner, network, keyring,
-// control mode, type, address and public key come from the rows, and what opens its key binds them.
+// Reads the wallet of a request. The vault uses what it reads: owner, network, keyring, control mode, type, address and
+// public key. The request has them too, as the API authenticated them by the MAC of the wallet's row, which the vault
+// cannot check. A database that gives the vault rows of another wallet, all of which agree, does not have the API's.
 
 import type { WalletKeyRow, WalletRow } from '../../../../db/queries/vault/keyrings.ts'
 import { CONTROL_MODES, type ControlMode } from '../../../../db/words.ts'
@@ -8,11 +9,8 @@ import { EnvelopeError } from '../../../platform/sealing/envelope.ts'
 import type { Credentials } from '../../contract/required-credentials.ts'
 import type { RoomCtx } from '../ctx.ts'
 
-/** A wallet as a caller names it. */
-export type WalletName = Pick<WalletRow, 'id' | 'projectId'>
-
 type Request = {
-  readonly wallet: WalletName
+  readonly wallet: WalletRow
   /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
   readonly actor: string
 }
@@ -25,11 +23,13 @@ export type ReadWallet = { readonly wallet: WalletRow; readonly row: WalletKeyRo
 /** A request whose wallet was read. */
 export type ReadRequest = Omit<KeyRequest, 'wallet'> & ReadWallet
 
+type Named = { readonly wallet: Pick<WalletRow, 'id' | 'projectId'>; readonly actor: string }
+
 /**
- * The row of the wallet, or a row that opens its key, was changed in the database. `wallet`: the keyring if there is no
- * wallet yet.
+ * The row of the wallet, or a row that opens its key, was changed in the database. `wallet`: the keyring if the wallet
+ * does not exist yet.
  */
-export const walletForged = ({ wallet, actor }: Request, cause?: unknown): AppError => {
+export const walletForged = ({ wallet, actor }: Named, cause?: unknown): AppError => {
   const { projectId, id: subject } = wallet
   return new AppError('internal', 'A row of this wallet was changed, so its key was not opened.', {
     event: { kind: 'wallet_forged', projectId, actor, subject },
@@ -38,7 +38,7 @@ export const walletForged = ({ wallet, actor }: Request, cause?: unknown): AppEr
 }
 
 /** Opens what the rows of a wallet seal. @throws internal, with a security event, if that does not open. */
-export const unlessForged = async <Result>(request: Request, open: () => Promise<Result>): Promise<Result> => {
+export const unlessForged = async <Result>(request: Named, open: () => Promise<Result>): Promise<Result> => {
   try {
     return await open()
   } catch (error) {
@@ -47,7 +47,7 @@ export const unlessForged = async <Result>(request: Request, open: () => Promise
   }
 }
 
-/** Whether rows are earlier than those that the journal has: somebody wrote them back. */
+/** Whether rows are earlier than those that the journal has: they were written back. */
 type IsSetBack = (ctx: RoomCtx, read: ReadWallet) => boolean
 
 const lockFloor = ({ journal }: RoomCtx, { wallet }: ReadWallet, mode: ControlMode): number =>
@@ -71,19 +71,22 @@ export const isKeyringSetBack: IsSetBack = (ctx, read) => {
  */
 const READS_MAX = 3
 
-/** As `readWallet`, also from earlier rows: what ends a right must work in an emergency. */
+/** As `readWallet`, also from earlier or edited rows: what ends a right must work in an emergency. */
 export const readWalletOfAnyTime = async (ctx: RoomCtx, request: Request): Promise<ReadWallet> => {
   const row = await ctx.readWalletKey(request.wallet.id)
-  const wallet = row?.wallet
-  if (row && wallet && wallet.projectId === request.wallet.projectId) return { wallet, row }
-  throw walletForged(request)
+  if (row === null) throw walletForged(request)
+  return { wallet: request.wallet, row }
 }
 
+const isSame = ({ publicKey, ...one }: WalletRow, other: WalletRow): boolean =>
+  Buffer.compare(publicKey, other.publicKey) === 0 &&
+  Object.entries(one).every(([name, value]) => value === other[name as keyof WalletRow])
+
 /**
- * Reads the wallet that a request names. @param isSetBack which earlier rows are forged: by default the lock of the
- * wallet's mode.
- * @throws internal, with a security event, if the project has no such wallet, or if its rows contradict each other or
- * are earlier than the journal's.
+ * Reads the wallet of a request. @param isSetBack which earlier rows are forged: by default the lock of the wallet's
+ * mode.
+ * @throws internal, with a security event, if the rows contradict the request or each other, or are earlier than the
+ * journal's.
  */
 export const readWallet = async (
   ctx: RoomCtx,
@@ -91,7 +94,10 @@ export const readWallet = async (
   isSetBack: IsSetBack = isLockSetBack,
 ): Promise<ReadWallet> => {
   for (let reads = 0; reads < READS_MAX; reads += 1) {
-    const read = await readWalletOfAnyTime(ctx, request)
+    const row = await ctx.readWalletKey(request.wallet.id)
+    const wallet = row?.wallet
+    if (!row || !wallet || !isSame(wallet, request.wallet)) break
+    const read = { wallet, row }
     if (!isSetBack(ctx, read)) return read
   }
   throw walletForged(request)
