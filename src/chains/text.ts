@@ -10,6 +10,8 @@ export const cleanText = (text: string, limit: number): string => {
   const visible = bounded
     .replace(/[\s\p{Zl}\p{Zp}]+/gu, ' ')
     .replace(INVISIBLE, '')
+    // Spaces between which something invisible stood.
+    .replace(/ +/g, ' ')
     .trim()
   return [...visible].slice(0, limit).join('').trim()
 }

@@ -23,6 +23,7 @@ import {
 import type { SubstrateNode } from './node.ts'
 import { apiMethodOf, type Runtime } from './runtime.ts'
 import { blake2Hash, toHex } from './scale.ts'
+import { converted } from './storage.ts'
 
 const MARK_BYTES = 16
 
@@ -128,8 +129,11 @@ const tryCalls = async (
   const marks = calls.map(() => newMark(runtime)).filter((mark) => mark !== null)
   if (batch === undefined || marks.length < calls.length) return null
   const marked = calls.flatMap((call, index) => [call, marks[index]?.call ?? '0x'])
-  const trial = await rpc.ask(trialQuestion(runtime, { ...trying, method, call: batch(marked).toHex() }))
-  return trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events)
+  const asked = trialQuestion(runtime, { ...trying, method, call: batch(marked).toHex() })
+  // Within the question: another node is asked if this one's events are malformed.
+  return rpc.ask(
+    converted(asked, (trial) => (trial === null || trial.failed !== null ? null : split(runtime, marks, trial.events))),
+  )
 }
 
 /**
@@ -162,7 +166,7 @@ export const tryWithFees = async (
   })
 }
 
-/** A failed item of `utility.force_batch` is no reason to refuse: that call lets the other items run. */
+/** A failed item of `utility.force_batch` does not cause a refusal: that call lets the other items run. */
 const isRefused = (runtime: Runtime, trial: Trial): boolean =>
   trial.failed !== null || innerFailure(runtime, trial.events)?.isOnlyItems === false
 

@@ -282,6 +282,8 @@ test('prefers a custom error or a text to a panic, and a panic to no reason', ()
 test('texts lose invisible and reordering characters, and keep every script', () => {
   expect(cleanText('  a\u0000b\u202e\u200b \n\t c\u2028d  ', 64)).toBe('ab cd'.replace('cd', 'c d'))
   expect(cleanText('日本語 ‘π’ 🦄 ﷽', 64)).toBe('日本語 ‘π’ 🦄 ﷽')
+  // Cleaned once or twice, it is the same.
+  expect(cleanText('a \u200b b', 64)).toBe('a b')
   expect(cleanText('🦄'.repeat(100), 64)).toBe('🦄'.repeat(64))
   expect(cleanText('\ud800x\udfff', 64)).toBe('x')
   const started = performance.now()
