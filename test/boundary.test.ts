@@ -2,7 +2,9 @@
 // an attacker makes that program do; a folder that is loaded without need costs its start and its memory.
 
 import { expect, test } from 'bun:test'
-import { loadedBy } from './support/imports.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadedBy, ROOT } from './support/imports.ts'
 
 const PROGRAMS = {
   vault: 'src/main/vault.ts',
@@ -83,6 +85,20 @@ test('each program loads these folders, and no other', () => {
   }
   expect(Object.fromEntries(Object.entries(loaded).map(([folder, names]) => [folder, names.join(' ')]))).toEqual(
     LOADED_BY,
+  )
+})
+
+test('the picture in docs/architecture.md marks which program loads which folder', () => {
+  const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
+  const rows = [...page.matchAll(/^\| `((?:src\/)?[a-z]+\/)` \|.*?((?: ●? *\|){5})$/gm)]
+  const marked = Object.fromEntries(
+    rows.map(([, folder = '', marks = '']) => [folder, marks.split('|').map((mark) => mark.trim() === '●')]),
+  )
+  const loads = Object.values(PROGRAMS).map((file) => [...loadedBy(file)])
+  const folders = [...new Set(loads.flat().flatMap((path) => /^(?:src\/)?[a-z]+\//.exec(path)?.[0] ?? []))].sort()
+  const found = folders.map((folder) => [folder, loads.map((paths) => paths.some((path) => path.startsWith(folder)))])
+  expect(Object.fromEntries(Object.entries(marked).map(([folder, marks]) => [folder, marks.slice(0, 5)]))).toEqual(
+    Object.fromEntries(found),
   )
 })
 

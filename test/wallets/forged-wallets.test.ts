@@ -252,79 +252,72 @@ test('a wallet whose row somebody deleted before its first use is reported', asy
   expect(await unfinished()).toEqual([0, []])
 })
 
-longTest(
-  'a shared keyring without one of its locks, or with its earlier seed lock, gives no seed, signs no message, and is named',
-  async () => {
-    const owner = await service.newWallet({ network: 'Ethereum', pin: PIN })
-    const [wallet] = await sql`select keyring_id from wallets where id = ${owner.id}`
-    const id = String(wallet?.keyring_id)
-    const seedOf = async () => (await sql`select sealed from keyrings where id = ${id}`)[0]?.sealed
-    const alone = await seedOf()
-    const body = { network: 'Base', name: 'S', owner_id: owner.owner_id, control_mode: 'developer' }
-    const ours: Wallet = (await service.post('/wallets', { ...body, ...secret, ...pin })).json
-    const both = { ...secret, ...pin }
-    const told = async (path: string, of: object) => {
-      const { status, json } = await service.post(path, of)
-      return [status, json.code]
-    }
-    const exported = ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) =>
-      told('/wallets/export', { network, address, ...credentials })
-    const message = { message: 'hello', message_type: 'string' }
-    const spoken = ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) =>
-      told('/transactions/sign-message', { network, signer_wallet_address: address, ...message, ...credentials })
-    const [ok, forged] = [
-      [200, undefined],
-      [500, 'internal'],
-    ]
-    expect([await exported(owner, both), await spoken(ours, both)]).toEqual([ok, ok])
-    for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
-    expect(await verified(id, 'keyrings')).toEqual([])
-    const set = 'its seed lock, or the set of its locks, is not as it was made'
-    const gone = (of: string) => `the audit names its lock of the ${of}, and it is gone`
+test('a shared keyring without one of its locks, or with its earlier seed lock, gives no seed, signs no message, and is named', async () => {
+  const owner = await service.newWallet({ network: 'Ethereum', pin: PIN })
+  const [wallet] = await sql`select keyring_id from wallets where id = ${owner.id}`
+  const id = String(wallet?.keyring_id)
+  const seedOf = async () => (await sql`select sealed from keyrings where id = ${id}`)[0]?.sealed
+  const alone = await seedOf()
+  const body = { network: 'Base', name: 'S', owner_id: owner.owner_id, control_mode: 'developer' }
+  const ours: Wallet = (await service.post('/wallets', { ...body, ...secret, ...pin })).json
+  const both = { ...secret, ...pin }
+  const told = async (path: string, of: object) => {
+    const { status, json } = await service.post(path, of)
+    return [status, json.code]
+  }
+  const exported = ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) =>
+    told('/wallets/export', { network, address, ...credentials })
+  const message = { message: 'hello', message_type: 'string' }
+  const spoken = ({ address, network = 'Ethereum' }: Partial<Wallet>, credentials: object) =>
+    told('/transactions/sign-message', { network, signer_wallet_address: address, ...message, ...credentials })
+  const [ok, forged] = [
+    [200, undefined],
+    [500, 'internal'],
+  ]
+  expect([await exported(owner, both), await spoken(ours, both)]).toEqual([ok, ok])
+  for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
+  expect(await verified(id, 'keyrings')).toEqual([])
+  const set = 'its seed lock, or the set of its locks, is not as it was made'
+  const gone = (of: string) => `the audit names its lock of the ${of}, and it is gone`
 
-    // Without the other lock, the seed still needs the other credential, and a message as well. The mode's own wallets
-    // go on.
-    const shared = await seedOf()
-    const [lock] = await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'user' returning *`
-    for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
-    expect(await sign(ours, secret)).toEqual(ok)
-    expect(await sign({ ...owner, network: 'Ethereum' }, pin)).toEqual(forged)
-    expect([await events(ours.id), await events(owner.id)]).toEqual([2, 1])
-    expect(await verified(id, 'keyrings')).toEqual([gone('user'), set])
-    await sql`insert into owner_locks ${sql(lock as never)}`
-    expect(await verified(id, 'keyrings')).toEqual([])
+  // Without the other lock, the seed still needs the other credential, and a message as well. The mode's own wallets
+  // go on.
+  const shared = await seedOf()
+  const [lock] = await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'user' returning *`
+  for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
+  expect(await sign(ours, secret)).toEqual(ok)
+  expect(await sign({ ...owner, network: 'Ethereum' }, pin)).toEqual(forged)
+  expect([await events(ours.id), await events(owner.id)]).toEqual([2, 1])
+  expect(await verified(id, 'keyrings')).toEqual([gone('user'), set])
+  await sql`insert into owner_locks ${sql(lock as never)}`
+  expect(await verified(id, 'keyrings')).toEqual([])
 
-    // Nor does a lock of the other mode open for this one.
-    const flip = (from: string, to: string) =>
-      sql`update owner_locks set control_mode = ${to} where keyring_id = ${id} and control_mode = ${from}`
-    const [developers] =
-      await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer' returning *`
-    await flip('user', 'developer')
-    for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
-    expect(await sign(ours, secret)).toEqual(forged)
-    expect(await verified(id, 'keyrings')).toEqual([
-      gone('user'),
-      set,
-      'its lock of the developer is not as it was made',
-    ])
-    await flip('developer', 'user')
-    await sql`insert into owner_locks ${sql(developers as never)}`
+  // Nor does a lock of the other mode open for this one.
+  const flip = (from: string, to: string) =>
+    sql`update owner_locks set control_mode = ${to} where keyring_id = ${id} and control_mode = ${from}`
+  const [developers] =
+    await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer' returning *`
+  await flip('user', 'developer')
+  for (const of of [exported, spoken]) expect(await of(ours, secret)).toEqual(forged)
+  expect(await sign(ours, secret)).toEqual(forged)
+  expect(await verified(id, 'keyrings')).toEqual([gone('user'), set, 'its lock of the developer is not as it was made'])
+  await flip('developer', 'user')
+  await sql`insert into owner_locks ${sql(developers as never)}`
 
-    // The seed as it was before control was shared does not open while there are two locks.
-    await sql`update keyrings set sealed = ${alone} where id = ${id}`
-    for (const of of [exported, spoken]) expect(await of(owner, both)).toEqual(forged)
-    for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
-    expect(await sign(ours, secret)).toEqual(ok)
-    expect(await verified(id, 'keyrings')).toEqual([set])
+  // The seed as it was before control was shared does not open while there are two locks.
+  await sql`update keyrings set sealed = ${alone} where id = ${id}`
+  for (const of of [exported, spoken]) expect(await of(owner, both)).toEqual(forged)
+  for (const of of [pin, secret]) expect(await exported(owner, of)).toEqual([400, 'credential_required'])
+  expect(await sign(ours, secret)).toEqual(ok)
+  expect(await verified(id, 'keyrings')).toEqual([set])
 
-    // With one lock it was true once. The vault that shared the control knows the present state, and the audit names
-    // it.
-    await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer'`
-    expect([await exported(owner, pin), await spoken(owner, pin)]).toEqual([forged, forged])
-    expect(await sign(ours, secret)).toEqual(forged)
-    expect(await verified(id, 'keyrings')).toEqual([gone('developer')])
-    await sql`update keyrings set sealed = ${shared} where id = ${id}`
-    await sql`insert into owner_locks ${sql(developers as never)}`
-    expect([await exported(owner, both), await verified(id, 'keyrings')]).toEqual([ok, []])
-  },
-)
+  // With one lock it was true once. The vault that shared the control knows the present state, and the audit names
+  // it.
+  await sql`delete from owner_locks where keyring_id = ${id} and control_mode = 'developer'`
+  expect([await exported(owner, pin), await spoken(owner, pin)]).toEqual([forged, forged])
+  expect(await sign(ours, secret)).toEqual(forged)
+  expect(await verified(id, 'keyrings')).toEqual([gone('developer')])
+  await sql`update keyrings set sealed = ${shared} where id = ${id}`
+  await sql`insert into owner_locks ${sql(developers as never)}`
+  expect([await exported(owner, both), await verified(id, 'keyrings')]).toEqual([ok, []])
+})
