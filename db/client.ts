@@ -33,7 +33,7 @@ type Transaction = <Result>(
 
 export type Db = {
   readonly transaction: Transaction
-  /** For the statements of the signing path: PostgreSQL plans them once per connection, not per set of values. */
+  /** Serves the statements of the signing path: PostgreSQL plans them once per connection, not per set of values. */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
   readonly ended: Ended
   /** Tells that there are new events, of whichever project. */
@@ -242,7 +242,7 @@ const openPool = (options: DbOptions & Session): pg.Pool => {
 type Lane = { readonly client: Promise<pg.PoolClient>; isOpening: boolean; statements: number }
 
 /**
- * Runs each statement outside of a transaction on a connection of its own, or if none is free, behind others on a
+ * Runs each statement outside of a transaction on a connection of its own, or if none is free, behind other ones on a
  * shared one. While a transaction waits for a connection, statements join none that is open: so one becomes free.
  */
 class Lanes {
@@ -257,7 +257,7 @@ class Lanes {
       const query = client.query as unknown as (...args: readonly unknown[]) => Promise<pg.QueryResult>
       return await query.call(client, config, ...rest)
     } catch (error) {
-      // All others that wait for an answer on it fail now: it will not come.
+      // All other statements that wait for an answer on it fail now: it will not come.
       if (isDatabaseAway(error)) this.#close(lane, error)
       throw error
     } finally {

@@ -26,9 +26,9 @@ const ENDED_MAX = 100_000
 export type Ended = {
   readonly has: (name: string) => boolean
   readonly add: (name: string) => void
-  /** The row admits somebody now. */
+  /** The row admits a caller now. */
   readonly admit: (name: string) => void
-  /** There is no such row. If it has admitted somebody before, it has ended. */
+  /** The row does not exist. If it has admitted a caller before, it has ended. */
   readonly miss: (name: string) => void
 }
 

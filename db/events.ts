@@ -173,7 +173,7 @@ const ROWS: readonly Of[] = [
   ),
 ]
 
-/** With the rights of the tables' owner: no process can write an event without its cause. */
+/** Runs with the rights of the tables' owner: no process can write an event without its cause. */
 const ALONE = 'language plpgsql security definer set search_path = pg_catalog, pg_temp'
 
 const caseOf = ({ when = 'true', select }: Of): string =>
@@ -261,7 +261,7 @@ const NOW_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /**
  * A notifying transaction holds a lock of the whole server until its commit is on disk, and wakes all listeners. So the
  * first one notifies, and those that commit beside it or soon after do not. The trigger decides at the commit, so that
- * a transaction that stands still silences nobody. Indexers always notify, once a statement, by their own triggers.
+ * a stalled transaction silences no listener. Indexers always notify, once a statement, by their own triggers.
  *
  * The sequence has the time of the last notification: a row's change would be seen only after the commit. It is one
  * expression, because PL/pgSQL evaluates that without starting a query.

@@ -1,5 +1,5 @@
-// Sums what wallets hold of NFTs anew. A trigger keeps `holdings` (grants.ts), but not while somebody has dropped it,
-// nor right for rows that a restore wrote into both tables.
+// Sums what wallets hold of NFTs anew. A trigger keeps `holdings` (grants.ts), but not while an operator has dropped
+// it, nor right for rows that a restore wrote into both tables.
 
 import { asOwner } from './client.ts'
 

@@ -1,9 +1,9 @@
 // Brings a database to the newest schema while the service runs on it:
-// 1. Nothing is changed that is as it should be, so a migration without changes waits for nobody and holds up nobody.
+// 1. It changes only what differs, so a migration without changes waits for no session and holds up none.
 // 2. What changes, changes in one transaction. It waits only shortly for each lock, because later sessions wait
 //    behind it; if a lock is not free, all is undone and tried again after a pause.
 // 3. Migrations that begin with OUTSIDE run last, without a transaction: indexes made concurrently, constraints
-//    validated. They hold up nobody, so they wait as long as it takes. Nothing may depend on them.
+//    validated. They hold up no session, so they wait as long as it takes. Nothing may depend on them.
 
 import { readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -108,8 +108,8 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
       .then(() => opened.query(`listen ${input.channel}`))
       .then(() => {
         notified()
-        // A lost host notifies nobody.
-        // Listening once more changes nothing, and the server shows what the connection is for.
+        // A lost host sends no notice. Listening once more changes nothing, and the server shows what the connection is
+        // for.
         const ask = () => isAnswering(opened, `listen ${input.channel}`)
         const asking = setInterval(() => void ask().then((isThere) => isThere || lost(opened)), SILENT_MS)
         opened.once('end', () => clearInterval(asking))

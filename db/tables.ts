@@ -38,7 +38,7 @@ export const hashes = customType<{ data: readonly string[]; driverData: readonly
   fromDriver: (value) => value.map((hash) => `0x${hash.toString('hex')}`),
 })
 
-/** We never write NaN, but somebody else may. */
+/** We never write NaN, but another program may. */
 export const uint256In = (text: string): bigint => (text === 'NaN' ? -1n : BigInt(text))
 
 /**
@@ -60,7 +60,7 @@ export const editedInstantIn = (text: string): Date => {
   return Number.isNaN(at.getTime()) ? new Date(LAST_MS) : at
 }
 
-/** An instant that somebody else may have edited: what no Date can be, such as infinity, is read as the last one. */
+/** An instant that an attacker may have edited: what no Date can be, such as infinity, is read as the last one. */
 export const editedInstant = customType<{ data: Date; driverData: string }>({
   dataType: () => 'timestamp (6) with time zone',
   toDriver: (value) => value.toISOString(),

@@ -98,8 +98,8 @@ export const CURSOR_PURPOSES = ['track', 'index'] as const
 export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 
 /**
- * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has others
- * than the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
+ * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has other
+ * ones than the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
  */
 export const BACKFILL_HINDRANCES = ['pruned', 'behind', 'refused', 'away'] as const
 export type BackfillHindrance = (typeof BACKFILL_HINDRANCES)[number]
@@ -157,7 +157,7 @@ export const SIGNING_ACTIONS = [
   'message_signed',
 ] as const
 
-/** Actions that only the vault writes, under a key that others do not have. */
+/** Actions that only the vault writes, under a key that other programs do not have. */
 export const CUSTODY_ACTIONS = [
   'project_created',
   'project_activated',

@@ -112,7 +112,7 @@ const keepSeen = async (
 const idOfPool = (events: WorkerEvents): Promise<string> =>
   new Promise((resolve) => events.once('pool:create', ({ workerPool }) => resolve(workerPool.id)))
 
-/** @returns `disconnect` closes every connection, also those in use: others then unlock the jobs of this pool. */
+/** @returns `disconnect` closes every connection, also those in use: other pools then unlock its jobs. */
 const keepConnections = (ctx: JobsCtx, pgPool: pg.Pool): Pick<Started, 'unanswered' | 'disconnect'> => {
   const clients = new Set<pg.PoolClient>()
   const unanswered = Promise.withResolvers<void>()
@@ -147,7 +147,7 @@ const startRunner = async (ctx: JobsCtx, deliverers: Deliverers): Promise<Starte
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)
   const poolId = idOfPool(events)
-  // From the first moment on: a runner can begin to end before it is returned.
+  // Listen from the first moment on: a runner can begin to end before it is returned.
   const ending = new Promise<void>((resolve) => events.once('pool:gracefulShutdown', () => resolve()))
   const firstLook = Promise.withResolvers<void>()
   firstLook.promise.catch(() => {})
@@ -224,7 +224,7 @@ export const beginQueue = async (ctx: JobsCtx): Promise<Queue> => {
     disconnect()
     stopListening()
   })
-  // The statement may have taken jobs, of which graphile-worker does not know: nobody would run them for four hours.
+  // The statement may have taken jobs, of which graphile-worker does not know: no worker would run them for four hours.
   // The next queue unlocks them as those of a dead worker.
   void unanswered.then(() => {
     if (isStopping) return
@@ -253,7 +253,7 @@ export const keepWorking = async (
   let { queue } = input
   stopping.addEventListener('abort', () => void queue?.stop())
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-    // If the signal came while the queue started, nobody has stopped it yet.
+    // If the signal came while the queue started, no code has stopped it yet.
     if (stopping.aborted) await queue?.stop()
     await queue?.ended
     // Its jobs have ended; the outcomes of its webhooks' requests are still to be recorded.

@@ -89,7 +89,7 @@ export const foldAttempts = async (db: Queryable, input: { readonly limit: numbe
 
 /** Makes a transaction's attempts rows again. Their fees, refusals and times of acceptance stay lost. */
 export const unfoldAttempts = async (tx: Tx, transactionId: string) => {
-  // Locked first, so that the job folds nothing between the two others.
+  // Locked first, so that the job folds nothing between the two other statements.
   await tx.execute(sql`select from public.transactions where id = ${transactionId} for update`)
   await tx.execute(sql`
     insert into public.attempts (network, hash, transaction_id, kind, rung)

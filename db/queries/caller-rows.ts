@@ -38,7 +38,7 @@ export const pageOfPasskeys = pageOf(passkeys)
 export const pageOfUsers = pageOf(users)
 export const pageOfWallets = pageOf(wallets)
 export const pageOfSessions = pageOf(sessions, isNotEnded)
-/** Those that can still log somebody in. */
+/** Those that can still log a user in. */
 export const pageOfSessionChallenges = pageOf(
   sessionChallenges,
   and(isNull(sessionChallenges.usedAt), gt(sessionChallenges.expiresAt, sql`now()`)),

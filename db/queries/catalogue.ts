@@ -68,7 +68,7 @@ const session = sql.join(
 
 const FIRST_NORMAL = sql.raw('16384')
 
-/** PostgreSQL 15 to 18 define these in SQL (pg_proc.dat), and all others in C. A superuser can replace both. */
+/** PostgreSQL 15 to 18 define these in SQL (pg_proc.dat), all else in C. A superuser can replace both. */
 const SYSTEM_IN_SQL = sql.raw(
   `879, 880, 1176, 1215, 1216, 1285, 1290, 1296, 1298, 1305, 1306, 1307, 1309, 1310, 1311, 1348, 1384, 1386, 1426, 1481, 1544, 1708,
   1710, 1741, 1810, 1811, 1812, 1848, 1993, 2003, 2004, 2042, 2043, 2044, 2059, 2074, 2325, 2546, 2547, 2548, 2549, 2550, 2631, 2932,

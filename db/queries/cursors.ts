@@ -36,7 +36,7 @@ export const recordBaseFee = async (
     .where(at({ network, purpose: 'track' }))
 }
 
-/** Says that a follower works, also where there is no new block. */
+/** Says that a follower works, also without a new block. */
 export const recordStep = async (db: Queryable, follower: Follower) => {
   await db.update(cursors).set({ steppedAt: sql`now()` }).where(at(follower))
 }

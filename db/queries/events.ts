@@ -9,7 +9,7 @@ export type EventRow = Pick<typeof events.$inferSelect, 'projectId' | 'type' | '
   readonly number: bigint
 }
 
-/** Events up to `droppedNumber` are no longer kept. The rows are all of the types up to `readTo`. */
+/** Events up to `droppedNumber` are deleted. The rows are all of the types up to `readTo`. */
 type EventPage = {
   readonly rows: readonly EventRow[]
   readonly readTo: bigint

@@ -27,7 +27,7 @@ export const findFirstAnswer = (db: Queryable, scope: IdempotencyScope): Promise
       ),
   )
 
-/** Replaces an answer older than a day. Waits for others that store one. @returns false if another answer is stored. */
+/** Replaces an answer older than a day. Waits for writers of one. @returns false if another answer is stored. */
 export const insertFirstAnswer = async (db: Queryable, scope: IdempotencyScope, first: FirstAnswer) => {
   const { projectId, principal, path, key } = idempotencyKeys
   const row = { ...scope, ...first }

@@ -34,7 +34,7 @@ type NewMac = { readonly id: string; readonly before: Uint8Array | null; readonl
 
 const encodeHex = (bytes: Uint8Array | null): string | null => bytes && Buffer.from(bytes).toString('hex')
 
-/** Replaces MACs. A row that somebody has changed meanwhile stays as it is. @returns how many it replaced. */
+/** Replaces MACs. A row that changed meanwhile stays as it is. @returns how many it replaced. */
 export const replaceMacs = async (
   db: Queryable,
   { table, rows }: { readonly table: MacTable; readonly rows: readonly NewMac[] },

@@ -88,7 +88,7 @@ export const findOperatorPasskey = async (
 ): Promise<{
   readonly passkey: PasskeyRow
   readonly operator: OperatorRow
-  /** The audit has the removal of its operator after it has the passkey: somebody has put the row back. */
+  /** The audit has the removal of its operator after it has the passkey: an attacker has put the row back. */
   readonly wasRemoved: boolean
 } | null> => {
   const ofOperator = sql`project_id is null and subject = ${operatorPasskeys.operatorName}`

@@ -158,7 +158,7 @@ export const listTransactions = async (
   const statuses = late ? LIVE.filter((each) => input.statuses.includes(each)) : input.statuses
   const isLive = statuses.every((each) => LIVE.includes(each))
   const order = isLive ? asc : desc
-  // Select ids from the table first: the view computes the reason for each row that it returns. By a statement of its
+  // Select ids from the table first: the view computes the reason for each row that it returns. Use a statement of its
   // own: the view takes long to plan, and only for ids alone does PostgreSQL keep the plan.
   const listed = await db
     .select({ id: transactions.id })

@@ -12,9 +12,9 @@ const DEAD_AFTER_SECONDS = 10
 const ENROLMENT_GRACE_SECONDS = 3
 
 /**
- * Says that a job pool works, so that others do not unlock its jobs. By the clock of the database: those of hosts
+ * Says that a job pool works, so that no other pool unlocks its jobs. By the clock of the database: those of hosts
  * differ and jump. On the connections for prepared statements, so that it does not wait for jobs that hold all others.
- * @returns whether it had no row: at its start, or when others took it for dead.
+ * @returns whether it had no row: at its start, or when other workers took it for dead.
  */
 export const recordWorker = async (
   db: Pick<Db, 'prepared'>,
@@ -33,7 +33,7 @@ const lives = sql`worker.seen_at > now() - make_interval(secs => ${DEAD_AFTER_SE
 
 type HeldJob = { readonly id: string; readonly pool: string; readonly isReplaced: boolean }
 
-/** Locked by dead pools; those that were replaced meanwhile will not be run by anybody. */
+/** Locked by dead pools; no worker will run those that were replaced meanwhile. */
 const jobsOfDeadWorkers = (db: Queryable): Promise<readonly HeldJob[]> =>
   readRows<HeldJob>(db)`
     select job.id, job.locked_by as pool, job.key is null and job.attempts >= job.max_attempts as "isReplaced"
@@ -55,9 +55,9 @@ export const hasDeadWorkers = async (db: Queryable) => {
 
 /**
  * Unlocks the jobs of dead pools: they would otherwise hold them for the queue's four hours. Their attempts are reset,
- * as the death of a process is no failure of the job. Jobs that a newer one has replaced are deleted. Idempotent. A
- * pool that was only late goes on with what it has begun, beside the new owner: so every task may run twice at once,
- * and compares before it writes (`moveCursor`).
+ * as the death of a process does not count as a failure of the job. Jobs that a newer one has replaced are deleted.
+ * Idempotent. A pool that was only late goes on with what it has begun, beside the new owner: so every task may run
+ * twice at once, and compares before it writes (`moveCursor`).
  * @returns how many dead pools with jobs were found.
  */
 export const unlockJobsOfDeadWorkers = async (db: Queryable) => {

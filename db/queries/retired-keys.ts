@@ -48,7 +48,7 @@ export const resealRetiredKey = async (
     .where(and(eq(retiredKeys.keyId, keyId), eq(retiredKeys.purpose, purpose)))
 }
 
-/** Nobody can open what a lost key has sealed. */
+/** No program can open what a lost key has sealed. */
 export const forgetRetiredKeys = async (tx: Tx, input: { readonly secret: Secret }) => {
   await tx.update(retiredKeys).set({ sealed: null }).where(eq(retiredKeys.secret, input.secret))
 }

@@ -66,7 +66,7 @@ export const tryDisk = (db: Db) =>
 export type Connections = {
   /** How many the server has for users without special rights. */
   readonly usable: number
-  /** How many of these nobody has taken. */
+  /** How many of these no session has taken. */
   readonly free: number
 }
 

@@ -123,7 +123,7 @@ export const readHeldNonces = async (
 /**
  * Releases the nonces of a reaped account. A Substrate account that falls below the existential deposit is removed, and
  * its nonce starts from 0 when it comes back. So a final transaction that the chain does not count as of a block
- * belongs to the removed account; after its era nobody can send it again.
+ * belongs to the removed account; after its era no node takes it again.
  * @param input.fromNonce the signer's count as of the block.
  */
 export const releaseReaped = async (
@@ -306,7 +306,7 @@ export const recordAttemptError = async (
     .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
 }
 
-/** Erases signed bytes, because anybody who has them could send them. The hashes stay. */
+/** Erases signed bytes, because any reader of them could send them. The hashes stay. */
 export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]) => {
   if (transactionIds.length === 0) return
   await tx

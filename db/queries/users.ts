@@ -22,7 +22,7 @@ const isUser = ({ projectId, userId }: OfUser) => and(eq(users.projectId, projec
 export const lockUser = (tx: Tx, user: OfUser): Promise<UserRow | null> =>
   firstRow(tx.select().from(users).where(isUser(user)).for('no key update'))
 
-/** Until the transaction ends, nobody changes how the user logs in, or ends their sessions. */
+/** Until the transaction ends, no other one changes how the user logs in, or ends their sessions. */
 export const holdUser = (db: Queryable, user: OfUser): Promise<UserRow | null> =>
   firstRow(db.select().from(users).where(isUser(user)).for('share'))
 

@@ -1,10 +1,10 @@
 // Deliveries: rows of events for an endpoint. Those of one lane (a wallet) are sent one after the other, in the order
-// of the events. Of each lane only the first one that waits has a time (`next_at`), so that what is due is found
-// without a look at the others, however many wait. Of an endpoint without an order each one that waits has a time.
+// of the events. In each lane only the first one that waits has a time (`next_at`), so that what is due is found
+// without a look at the rest, however many wait. An endpoint without an order has a time for each one that waits.
 // Whatever inserts or ends deliveries, or changes the order, keeps it so, with the endpoint locked.
 //
 // Where statements travel in one message, each is sent when it is executed, at once: Drizzle sends one that is only
-// awaited a moment later, behind others.
+// awaited a moment later, behind other ones.
 
 import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
@@ -90,9 +90,9 @@ const leased = (endpointId: string) => sql`
 export type LeasedRow = { readonly delivery: DeliveryRow; readonly event: EventRow | null }
 
 /**
- * Takes deliveries that are due and that nobody is sending: tests first, and then those that are due longest. The
- * endpoint must be locked. Its two statements travel in one message, also with others that the caller sends together
- * with them.
+ * Takes deliveries that are due and that no worker is sending: tests first, and then those that are due longest. The
+ * endpoint must be locked. Its two statements travel in one message, also with statements that the caller sends
+ * together with them.
  * @param input.atOnce how many may be sent at the same time, by all workers. @param input.limit how many to take at
  * most.
  */

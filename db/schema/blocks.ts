@@ -105,7 +105,7 @@ export const movements = pgTable(
     logIndex: integer('log_index').notNull(),
     itemIndex: integer('item_index').notNull(),
     at: instant('at').notNull(),
-    /** Who sent the transaction; null if nobody did, or it is not known. */
+    /** Who sent the transaction; null if it has no sender, or it is not known. */
     initiatedBy: text('initiated_by'),
     /** false for a stranger's, which is kept only because the collection was created here. */
     ofWallet: boolean('of_wallet').notNull().default(true),

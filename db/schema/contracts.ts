@@ -139,7 +139,7 @@ export const collectionsAccess = access(collections, { api: 'select, insert, upd
 export const createdTokens = pgTable('created_tokens', {
   transactionId: transactionId().primaryKey(),
   projectId: projectId(),
-  /** Empty if it has none. Only the project itself sees it, as anybody can choose another token's logo. */
+  /** Empty if it has none. Only the project itself sees it, as any project can choose another token's logo. */
   logoUrl: text('logo_url').notNull(),
 })
 

@@ -30,14 +30,14 @@ export const events = pgTable(
   ],
 )
 
-// Only triggers write events. Nobody changes one.
+// Only triggers write events. No program changes one.
 
 export const eventsAccess = access(events, {
   api: 'select, update (number)',
   worker: 'select, update (number), delete',
 })
 
-/** How far each project's events are numbered, and which are no longer kept. Locked to give numbers and to delete. */
+/** How far each project's events are numbered, and which are deleted. Locked to give numbers and to delete. */
 export const eventCounters = pgTable(
   'event_counters',
   {

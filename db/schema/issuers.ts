@@ -27,7 +27,7 @@ export const issuers = pgTable(
     /** The client's secret, sealed with the identity key; null for a client that has none. */
     sealedSecret: bytes('sealed_secret'),
     createdAt: instant('created_at').notNull().default(now),
-    /** The row's MAC, by src/identity/auth/row-macs.ts. Without one it admits nobody. */
+    /** The row's MAC, by src/identity/auth/row-macs.ts. Without one it admits no caller. */
     mac: bytes('mac').notNull(),
   },
   (table) => [

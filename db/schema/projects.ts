@@ -71,7 +71,7 @@ export const projects = pgTable('projects', {
   anonymousLogin: boolean('anonymous_login').notNull().default(false),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
-  /** The MAC of src/identity/auth/row-macs.ts. Without one nobody can log in. */
+  /** The MAC of src/identity/auth/row-macs.ts. Without one no user can log in. */
   mac: bytes('mac'),
 })
 
@@ -122,7 +122,7 @@ export const idempotencyKeys = pgTable(
     /** A MAC over the body without credentials: equal for equal requests, and reveals nothing about them. */
     fingerprint: bytes('fingerprint').notNull(),
     answer: json('answer').notNull(),
-    /** Over all of the row but the time, so that nobody can exchange an answer. */
+    /** Covers all of the row but the time, so that an attacker cannot exchange an answer. */
     mac: bytes('mac').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },

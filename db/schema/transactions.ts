@@ -122,7 +122,7 @@ export const transactions = pgTable(
     index('transactions_untold')
       .on(table.network, table.minedBlockNumber)
       .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null and ${table.settledAt} is null`),
-    // For callers' lists (transaction-lists.ts); failed ones are few, and a list of them does not pass the others.
+    // For callers' lists (transaction-lists.ts); failed ones are few, and a list of them does not pass the rest.
     index('transactions_of_project').on(table.projectId, table.network, table.createdAt, table.id),
     index('transactions_of_wallet').on(table.walletId, table.createdAt, table.id),
     index('transactions_failed_of_project')
@@ -169,7 +169,7 @@ export const transactionId = () =>
     .notNull()
     .references(() => transactions.id)
 
-/** The columns that change with the outcome. But for `attemptHashes`, all others say what the transaction does. */
+/** The columns that change with the outcome. All others but `attemptHashes` say what the transaction does. */
 export const OUTCOME_COLUMNS = [
   'status',
   'errorCode',
@@ -222,7 +222,7 @@ export const lostTransactions = pgTable(
 
 export const lostTransactionsAccess = access(lostTransactions, { api: 'select, insert, update, delete' })
 
-/** Anybody can send `raw`, so it is erased when the transaction is final. Later the row is folded. */
+/** Any reader can send `raw`, so it is erased when the transaction is final. Later the row is folded. */
 export const attempts = pgTable(
   'attempts',
   {
@@ -244,8 +244,8 @@ export const attempts = pgTable(
     check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
   ],
 )
-// A speed-up deletes attempts that were never sent, and the worker those that it folds. The console reads no bytes:
-// whoever has them can send the transaction.
+// A speed-up deletes attempts that were never sent, and the worker those that it folds. The console reads no bytes: any
+// reader of them can send the transaction.
 
 export const attemptsAccess = access(attempts, {
   api: 'select, insert, update, delete',

@@ -148,7 +148,7 @@ export const emailCodes = pgTable(
   ],
 )
 // Of logins the worker may delete only those that are over, and read none: with a code's MAC, a session's id or the
-// secret of a link it could try to log in as somebody.
+// secret of a link it could try to log in as a user.
 
 export const emailCodesAccess = access(emailCodes, {
   api: 'select, insert, update, delete',
@@ -162,7 +162,7 @@ export const nonces = pgTable(
     projectId: projectId(),
     kind: text('kind', { enum: NONCE_KINDS }).notNull(),
     nonce: text('nonce').notNull(),
-    /** The user who must answer; null: anybody. */
+    /** The user who must answer; null: any user. */
     userId: uuid('user_id'),
     /** The wallet that must sign, the RP ID, or a login that goes on at an issuer. */
     target: text('target').notNull(),
@@ -240,7 +240,7 @@ export const sessions = pgTable(
     askerAddress: text('asker_address').notNull(),
     askerDevice: text('asker_device').notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** When its user last proved who they are. A refresh is no proof, nor is a login through another device. */
+    /** When its user last proved who they are. A refresh proves nothing, nor does a login through another device. */
     authenticatedAt: instant('authenticated_at').notNull().default(now),
     /** The number of the current refresh token; the token is derived from it and the identity key. */
     generation: integer('generation').notNull().default(1),

@@ -221,7 +221,7 @@ export const ownerLocks = pgTable(
     controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
     /** The control key. */
     sealed: bytes('sealed').notNull(),
-    /** The seed's private keys, one for each family, sealed with the control key; null if the keyring is no seed. */
+    /** The seed's private keys, one for each family, sealed with the control key; null if the keyring is not a seed. */
     familyKeys: bytes('family_keys'),
     /** Only policies open the mode's wallets, and the credential alone does not. */
     policiesOnly: boolean('policies_only').notNull().default(false),
@@ -281,7 +281,7 @@ export const walletsAccess = access(wallets, {
 
 /**
  * The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. The vault writes
- * it before the row of `wallets` is written; if that never happens, nobody knows the address.
+ * it before the row of `wallets` is written; if that never happens, no caller knows the address.
  */
 export const walletKeys = pgTable(
   'wallet_keys',

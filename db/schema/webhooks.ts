@@ -15,7 +15,7 @@ export const webhookEndpoints = pgTable(
     url: text('url').notNull(),
     /** Empty: every type. */
     eventTypes: text('event_types').array().notNull(),
-    /** Who gets a mail when it is disabled; null: nobody. */
+    /** The address that gets a mail when it is disabled; null: none. */
     contactEmail: text('contact_email'),
     /**
      * Its secrets, sealed with the service key for exactly this id, project, URL, types and contact: with other ones
@@ -73,7 +73,7 @@ export const webhookDeliveries = pgTable(
     createdAt: instant('created_at').notNull().default(now),
     /** null while an earlier one of its lane waits. Without an order each one that waits has a time. */
     nextAt: instant('next_at').default(now),
-    /** A worker sends it until then; later others may. */
+    /** A worker sends it until then; later other workers may. */
     leasedUntil: instant('leased_until'),
     firstTriedAt: instant('first_tried_at'),
     endedAt: instant('ended_at'),

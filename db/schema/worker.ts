@@ -5,7 +5,7 @@ import { access, instant, now } from '../tables.ts'
 
 /**
  * The job pools that were started and not yet found dead. A pool lives while it has a connection and renews `seen_at`
- * (db/queries/processes.ts). Jobs that a dead one had locked are given to others.
+ * (db/queries/processes.ts). Jobs that a dead one had locked are given to other pools.
  */
 export const workers = pgTable('workers', {
   id: text('id').primaryKey(),

@@ -150,7 +150,7 @@ const broadcastTransactionTask = (ctx: JobsCtx, places: Shares): Task =>
     await addJob(ctx.db, 'broadcast_transaction', payload, { key: `broadcast:${transactionId}`, delaySeconds })
   })
 
-/** A batch takes some 20 ms, so a stopping worker soon ends, and nobody waits long for a lock of it. */
+/** A batch takes some 20 ms, so a stopping worker soon ends, and no session waits long for a lock of it. */
 const BATCH = 200
 /** The rest is folded by the next job, in ten minutes. Two million transactions take a day at most. */
 const BATCHES_MAX = 100
@@ -188,7 +188,7 @@ export const createTasks = (ctx: JobsCtx, deliverers: Deliverers = createDeliver
     reconcile: reconcileTask(ctx, deliverers),
     clean_logins: cleanLoginsTask(ctx),
     drop_events: taskOf('drop_events', () => dropOldEvents(ctx.db, { keptDays: ctx.config.eventDays })),
-    // Notes which approvals have expired. Nobody can use them even before that.
+    // Notes which approvals have expired. No caller can use them even before that.
     expire_approvals: taskOf('expire_approvals', () => expireApprovals(ctx.db)),
     note_heads: noteHeadsTask(ctx),
     fold_attempts: foldAttemptsTask(ctx),

@@ -77,7 +77,7 @@ export type Blocks = {
   block(number: bigint): Promise<BlockWithHashes | null>
   /** At most `limit` blocks from a number on, each the child of the one before. It ends where one is missing. */
   blocksFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithHashes[]>
-  /** The same with who sent each transaction. Those that nobody signed are left out. */
+  /** The same with who sent each transaction. Unsigned ones are left out. */
   sendersFrom(input: { readonly number: bigint; readonly limit: number }): Promise<readonly BlockWithSenders[]>
   /**
    * All movements in a range of blocks, both ends included; null if the node does not have all of them (yet).

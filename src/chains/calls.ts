@@ -123,7 +123,7 @@ export type Preview = {
 }
 
 export type Calls = {
-  /** Simulates intents in sequence, in one round trip; a failed one does not fail the others. */
+  /** Simulates intents in sequence, in one round trip; a failed one does not fail the other intents. */
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
   /** Call data for policies. */
   readonly calls: DeclaredCalls | DescribedCalls

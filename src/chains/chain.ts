@@ -78,7 +78,7 @@ type Addresses = {
   accountOf(text: string): string | null
   /** The address of a public key: 65 bytes uncompressed secp256k1 or 32 bytes sr25519. Pure. */
   addressOf(publicKey: Uint8Array): string
-  /** The address of a random public key; nobody owns it. */
+  /** The address of a random public key without an owner. */
   randomAddress(): string
 }
 

@@ -38,8 +38,8 @@ export type ContractWallets = {
   /** Deploys the wallet; the result does not depend on the sender. Pure. */
   deployment(wallet: ContractWallet): Intent
   /**
-   * Makes the wallet execute these intents in order, all or none. It works only with the owner as sender, so nobody can
-   * replay it. Gas, fees and nonce are those of the first intent. Pure.
+   * Makes the wallet execute these intents in order, all or none. It works only with the owner as sender, so no
+   * attacker can replay it. Gas, fees and nonce are those of the first intent. Pure.
    */
   execution(wallet: ContractWallet, intents: readonly Intent[]): Intent
   /**

@@ -70,7 +70,7 @@ type ReadFacts = (addresses: readonly string[]) => Promise<FactsByAddress>
 const PEERS_WAIT_MS = 2_000
 
 /**
- * Splits facts into those of which two nodes read the same, and the others. With one node its word is enough.
+ * Splits facts into those of which two nodes read the same, and the remaining ones. With one node its word is enough.
  * @param input.peers one for each node that is up, also the one that has answered; null for a network with one node
  * @throws unavailable if two nodes disagree
  */

@@ -1,6 +1,6 @@
 // Events as callers see them, in lists, in streams and in webhooks: what the triggers wrote (db/events.ts), and what
 // SQL does not know, which is how a network or a token list shows a coin or a token. No node is asked. A contract that
-// nobody could read yet has no name and no decimals, so that its amount is in base units.
+// no process could read yet has no name and no decimals, so that its amount is in base units.
 
 import type { Queryable } from '../../db/client.ts'
 import type { EventRow } from '../../db/queries/events.ts'
@@ -27,7 +27,7 @@ type Moved = Omit<WalletActivityItem, 'metadata' | 'token' | 'initiated_by'> & {
 
 type ShownNetwork = CoinOfNetwork & Pick<NetworkRow, 'knownTokens'>
 
-/** A network that was in NETWORKS_FILE, and is no longer. */
+/** A network that was in NETWORKS_FILE, and was removed. */
 const formerNetwork = (network: Network): ShownNetwork => ({
   network,
   coin: { ...UNREAD, word: '', displayDecimals: 0, logoUrl: '' },

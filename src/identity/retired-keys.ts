@@ -26,7 +26,7 @@ export const sealRetired = (
   { plaintext, ...key }: KeyName & { readonly plaintext: Uint8Array },
 ): Uint8Array => sealer.seal({ purpose: PURPOSE, rowId: rowIdOf(key), plaintext })
 
-/** @returns the derived key, 32 bytes. @throws EnvelopeError if somebody else wrote the row. */
+/** @returns the derived key, 32 bytes. @throws EnvelopeError if another program wrote the row. */
 export const openRetired = (sealer: SealingKey, key: KeyName & { readonly sealed: Uint8Array }): Uint8Array =>
   sealer.open({ purpose: PURPOSE, rowId: rowIdOf(key), sealed: key.sealed })
 

@@ -77,7 +77,7 @@ const main = async (): Promise<void> => {
   }
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
-  // Log this last: whoever reads it may stop the process, which must then end cleanly.
+  // Log this last: a supervisor that reads it may stop the process, which must then end cleanly.
   const metrics = listenForScrapes(ctx, { at: config.metricsListener, read: createScrape(ctx) })
   const url = `http://${server.hostname}:${server.port}`
   log.info(

@@ -53,7 +53,7 @@ const main = async (): Promise<void> => {
   }
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
-  // Log this last: whoever reads it may stop the process, which must then end cleanly.
+  // Log this last: a supervisor that reads it may stop the process, which must then end cleanly.
   const url = `http://${server.hostname}:${server.port}`
   log.info({ url, origin, environment: config.environment }, 'listening')
 }

@@ -61,7 +61,7 @@ const main = async (): Promise<void> => {
   }
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
-  // Log this last: whoever reads it may stop the process, which must then end cleanly.
+  // Log this last: a supervisor that reads it may stop the process, which must then end cleanly.
   log.info({ sockets: listener.places, environment: config.environment, rootKeyIds }, 'listening')
 }
 

@@ -61,7 +61,7 @@ const main = async (): Promise<void> => {
     setTimeout(() => process.exit(1), DRAIN_MS)
     stopping.abort()
   }
-  // A queue that ends without a database releases its jobs in a promise that nobody awaits (graphile-worker 0.18.0,
+  // A queue that ends without a database releases its jobs in a promise that no code awaits (graphile-worker 0.18.0,
   // LocalQueue.setModeReleased). The next queue unlocks these jobs as those of a dead worker.
   process.on('unhandledRejection', (err) => ctx.log.error({ err }, 'unhandled rejection'))
   process.once('SIGTERM', () => stop('SIGTERM'))

@@ -52,7 +52,7 @@ export const createProject = async (
   await insertNewProject(ctx, { id: projectId, name })
   const { actor } = input
   await ctx.vault.newProject({ projectId, developerSecret, actor, about: JSON.stringify({ name }) })
-  // Last, so that nobody can use what is half made.
+  // Last, so that no caller can use what is half made.
   const apiKey = await ctx.db.transaction(async (tx) => {
     if (developerSecret !== null) await markProjectActivated(tx, { projectId, at: ctx.now() })
     return addApiKey(ctx, tx, { projectId, name: 'First key', scopes: API_KEY_SCOPES, expiresAt: null, actor })

@@ -316,7 +316,7 @@ export const readConfig = (given: Variables = process.env, reader: Reader = 'com
   const { variables, unknown } = recorded(given)
   return {
     ...readSettings(variables, reader),
-    /** Names that look like ours, perhaps misspelt. */
+    /** Names that look like the service's, perhaps misspelt. */
     unknownVariables: unknown(),
   }
 }

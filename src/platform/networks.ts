@@ -89,7 +89,7 @@ type Setting = {
   readonly devnet: boolean
   /** The operator's fee ceilings; the default applies to the other networks. */
   readonly maxFeesPerGasWei?: Readonly<Partial<Record<Network, bigint>>>
-  /** The operator's limits, for networks that stand still more or less often than others. */
+  /** The operator's limits, for networks that stand still more or less often than most. */
   readonly stalledAfterSeconds?: Readonly<Partial<Record<Network, number>>>
 }
 

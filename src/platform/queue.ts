@@ -118,7 +118,7 @@ export const createQueue = (limits: Limits = {}): Queue => {
   }
 }
 
-/** A queue for each name, which exists only while somebody is in it. */
+/** A queue for each name, which exists only while work is in it. */
 export const createQueues = (limits: Limits = {}) => {
   const queues = new Map<string, Queue>()
 
@@ -146,7 +146,7 @@ export const createQueues = (limits: Limits = {}) => {
 export type Turn = () => Promise<void>
 
 export type OrderedQueues = {
-  /** Runs `work` beside others of this name. What it does after its turn, it does before all that entered later. */
+  /** Runs `work` beside other work of this name. What it does after its turn, it does before all that entered later. */
   run<Result>(name: string, work: (turn: Turn) => Promise<Result>): Promise<Result>
 }
 
@@ -158,8 +158,8 @@ export const within = async <Value>(ms: number, promise: Promise<Value>): Promis
 }
 
 /**
- * A queue for each name. The first part of the work runs beside others (`limits.atOnce`), the second, after `turn`, in
- * the order in which they entered. Work that fails lets the next one pass.
+ * A queue for each name. The first part of the work runs beside other work (`limits.atOnce`), the second, after `turn`,
+ * in the order in which they entered. Work that fails lets the next one pass.
  */
 export const createOrderedQueues = (limits: Limits): OrderedQueues => {
   const { waitMaxMs = WAIT_MAX_MS } = limits

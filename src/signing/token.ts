@@ -90,7 +90,7 @@ export const contractOf = (input: {
   if (facts.standard !== 'erc721' && facts.standard !== 'erc1155') {
     return { ...shown, type: 'other', token: null, nft: null }
   }
-  // The address of a program is no contract address.
+  // A program's address does not count as a contract address.
   const contract = chain.parseContract(address, 'address')
   const nft = { network, contract_address: contract, name: facts.name, image_url: logoUrl, symbol: facts.symbol }
   return { ...shown, type: 'nft', token: null, nft }

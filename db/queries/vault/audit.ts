@@ -9,7 +9,7 @@ import { NotWritten } from '../../written.ts'
 
 export type Checkpoint = Omit<typeof auditCheckpoints.$inferSelect, 'createdAt'>
 
-/** By chain and position. @param input.chain null: of all chains. */
+/** By chain and position. @param input.chain null: all chains. */
 export const listCheckpoints = async (
   db: Queryable,
   input: { readonly chain: string | null },

@@ -201,14 +201,14 @@ export const readServer = (db: Queryable): Promise<Server | null> =>
 
 const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 
-/** An id in the audit; null if somebody else wrote another text. */
+/** An id in the audit; null if another program wrote another text. */
 const idIn = (text: SQL): SQL => sql`case when ${text} ~ ${UUID} then (${text})::uuid end`
 
 const UNRECORDED_MAX = 10_000
 
 /**
  * Finds what vaults have signed and made shortly before the last mark, or since, and the API's tables lack. A failover
- * may have lost these rows, or their requests failed. Of a transaction that was signed anew it is unknown, until it is
+ * may have lost these rows, or their requests failed. A transaction that was signed anew stays unknown until it is
  * final.
  * @returns the ids of transactions and wallets, 10,000 at most.
  */
@@ -271,7 +271,7 @@ export const writeMark = async (db: Queryable, { id, from, to, started }: Mark) 
   return rows.length === 1
 }
 
-/** The same where it was compared before. One small statement, or none that writes if there are no more records. */
+/** The same where it was compared before. One small statement, or none that writes if no more records exist. */
 export const advanceMark = async (db: Db, { id, from, to, started }: Mark) => {
   const isSame = sql`id = ${id} and records = ${from} and ${STARTED} = ${started}`
   const { rows } =

@@ -12,7 +12,7 @@ export type OuterLayer = {
   readonly id: string
   /**
    * What the envelope of a developer key or a user key, of a user key's lock, of a keyring or of an owner lock binds;
-   * null of others.
+   * null for other rows.
    */
   readonly version: number | null
   readonly userKeyLock: {

@@ -160,7 +160,7 @@ export const requireKept = async (db: Queryable, images: readonly RowImage[]) =>
       return { image, meant: meant as Meant, present, age: presentAge }
     }),
   )
-  // Its lock is gone by now if somebody has revoked a new policy.
+  // Its lock is gone by now if a caller has revoked a new policy.
   const isRevoked = found.some(({ image, age }) => image.table === 'policies' && age === ENDED)
   for (const { image, meant, present, age } of found) {
     const isKept = present !== undefined && (isStill(image.table, meant, present) || age > readImage(image).age)

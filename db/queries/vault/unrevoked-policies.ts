@@ -97,7 +97,7 @@ type UnrevokedRow = AsText<
 
 type OpenablePolicy = Omit<LockedPolicy, 'lock'> & {
   readonly policy: UnrevokedPolicy
-  /** null if somebody deleted it. */
+  /** null if it was deleted. */
   readonly lock: LockedPolicy['lock'] | null
 }
 

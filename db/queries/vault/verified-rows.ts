@@ -65,7 +65,7 @@ const buildQueries = (projectId: string | null): Readonly<Record<keyof VerifiedR
   const of = (column: SQL): SQL =>
     projectId === null ? sql`${column} is not null` : sql`${column} = ${projectId}::uuid`
   const ofProject = of(sql`project_id`)
-  // A row whose keyring somebody deleted belongs to no project.
+  // A row whose keyring was deleted belongs to no project.
   const ofKeyring = sql`(k.id is null or ${of(sql`k.project_id`)})`
   return {
     // Other actions are not written by vaults, and decide nothing here.
@@ -96,7 +96,7 @@ const buildQueries = (projectId: string | null): Readonly<Record<keyof VerifiedR
 type Table = keyof VerifiedRows
 type See = { readonly [Each in Table]: (row: VerifiedRows[Each]) => void }
 
-/** Reads a table through a cursor, so that nobody has all of its rows in memory. */
+/** Reads a table through a cursor, so that no process has all of its rows in memory. */
 const readTable = async <Each extends Table>(
   tx: Tx,
   input: { readonly table: Each; readonly query: SQL; readonly see: See },

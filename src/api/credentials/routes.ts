@@ -11,7 +11,7 @@ import { credentialsPage } from './page.ts'
 /** If some of them were forged, another one is found. */
 const LOOKED_AT_MAX = 10
 
-/** One of the user's wallets that their own PIN opens. What opens it opens all others of the user. */
+/** One of the user's wallets that their own PIN opens. What opens it opens all other wallets of the user. */
 const ownWallet = async (
   ctx: HasWallets & HasChains,
   { projectId, userId: ownerId }: Pick<UserCaller, 'projectId' | 'userId'>,

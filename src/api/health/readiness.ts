@@ -45,7 +45,7 @@ export const Stopping = Type.Object({ error: Type.String(), code: Type.Literal('
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 
 /**
- * Whether this process can serve requests. What affects only one network is reported, and is no failure.
+ * Whether this process can serve requests. What affects only one network is reported, and does not count as a failure.
  * @throws unavailable if the database does not answer, can only be read, has no space left, or does not fit this
  * process any more.
  */
@@ -74,7 +74,7 @@ const hasOnlyOldBlocks = ({ nodeViews }: Pick<Chain, 'nodeViews'>): boolean => {
   return states.includes('stalled') && !states.includes('up')
 }
 
-/** The nodes by network and position, as of this process's last call. Anybody may read it, so it shows no host. */
+/** The nodes by network and position, as of this process's last call. Strangers may read it, so it shows no host. */
 const nodeStates = ({ chains }: HasChains): Record<string, NodeState> =>
   Object.fromEntries(
     chains.all.flatMap(({ network, nodeViews }) =>
@@ -94,7 +94,7 @@ const noVault = (error: unknown): never => {
 /** Load balancers wait only a few seconds, which is less than the time-out for nodes and vaults. */
 const CHECK_TIMEOUT_MS = 1_500
 
-/** All fitted at the start. Then somebody may migrate the database, restore another one, or change a key. */
+/** All fitted at the start. Then an operator may migrate the database, restore another one, or change a key. */
 const requireFit = async (ctx: HasDb & HasLog & HasVault & HasSealer & HasIdentity): Promise<void> => {
   const missing = await missingColumns(ctx.db).catch(noAnswer)
   if (missing.length > 0) {

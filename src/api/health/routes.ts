@@ -8,7 +8,7 @@ const STOPPING = { error: 'This process is stopping: send requests to another on
 
 const { detail } = describedAs('Health')
 
-/** Anybody may ask, so the nodes are not asked each time. */
+/** Strangers may ask, so the nodes are not asked each time. */
 const LOOK_INTERVAL_MS = 2_000
 
 export const healthRoutes = (ctx: ApiCtx, { stopping }: { readonly stopping?: AbortSignal }) => {

@@ -28,7 +28,7 @@ const readState = (text: string): Static<typeof State> | null => {
   }
 }
 
-/** Anybody can make a `state`: only a project of ours and a well-formed code lead to a link. */
+/** A stranger can make a `state`: only a known project and a well-formed code lead to a link. */
 const findBegun = async (
   ctx: Parameters<typeof openLogin>[0],
   given: string | undefined,

@@ -39,8 +39,8 @@ const refuse = (sentence: string): never => {
 const IS_CODE_CHALLENGE = new RegExp(`^${CODE_CHALLENGE}$`)
 
 /**
- * The hash of the secret that the app keeps (PKCE): without the secret, the answer on its way to the app gives nobody a
- * session. The list of return addresses keeps a stranger out who made the link with a secret of their own.
+ * The hash of the secret that the app keeps (PKCE): without the secret, the answer on its way to the app gives no thief
+ * a session. The list of return addresses keeps a stranger out who made the link with a secret of their own.
  */
 export const readCodeChallenge = (query: Readonly<Record<string, string | undefined>>): string => {
   const { code_challenge: codeChallenge = '', code_challenge_method: method } = query

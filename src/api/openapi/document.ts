@@ -97,7 +97,7 @@ const hoist = (value: unknown, known: Known): unknown => {
   return { $ref: `#/components/schemas/${title}` }
 }
 
-/** Each value of an object, changed; what is no object is taken for an empty one. */
+/** Each value of an object, changed; another value is taken for an empty one. */
 const mapped = (value: unknown, change: (each: Json, name: string) => unknown): Json =>
   Object.fromEntries(
     Object.entries(isJson(value) ? value : {}).map(([name, each]) => [name, change(isJson(each) ? each : {}, name)]),

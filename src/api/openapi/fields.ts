@@ -140,7 +140,7 @@ const unionList = (schemas: Schemas, { propertyName, choices }: Union): Html => 
       </ul>`
 }
 
-/** The fields of the object in a schema, as a nested list; null if there is no such object. */
+/** The fields of the object in a schema, as a nested list; null if the schema has no object. */
 export const fieldList = (schemas: Schemas, schema: unknown): Html | null => {
   const union = unionIn(schemas, schema)
   if (union !== null) return unionList(schemas, union)

@@ -17,7 +17,7 @@ export const bodyOf = (operation: Json): { readonly schema: Json; readonly isFor
   return { schema: under(under(content, type), 'schema'), isForm: type === 'multipart/form-data' }
 }
 
-/** The texts of a list; none if it is no list. */
+/** The texts of a list; none if it is not a list. */
 export const textsOf = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 

@@ -10,7 +10,7 @@ import { apiPage } from './page.ts'
 const hidden = { detail: { hide: true } }
 /** Paths that need neither project nor bearer token. */
 const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-challenge)$/
-/** Paths that need only the project, because nobody is logged in yet. */
+/** Paths that need only the project, because no user is logged in yet. */
 const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session-challenge)$/
 
 export const documentOf = (ctx: HasConfig & HasChains, app: AnyElysia) =>
@@ -18,7 +18,7 @@ export const documentOf = (ctx: HasConfig & HasChains, app: AnyElysia) =>
     config: ctx.config,
     networks: ctx.chains.known,
     paths: { ...toOpenAPISchema(app, { staticFile: false }).paths },
-    // The generator would read any object as a schema; ours all have a title.
+    // The generator would read any object as a schema; the service's schemas all have a title.
     routes: app.routes.map(({ method, path, hooks }) => ({
       method,
       path,

@@ -1,4 +1,4 @@
-// Metadata inside a token's own URI (RFC 2397). Anybody may write it, so every part is bounded. We read the URI as
+// Metadata inside a token's own URI (RFC 2397). A stranger may write it, so every part is bounded. We read the URI as
 // browsers do: the `data:` URL processor of WHATWG Fetch, and JSON MIME types of MIME Sniffing. The npm package
 // `data-urls` does the same, but needs 20 ms for the longest URI; the platform's URL parser needs 0.01 ms.
 
@@ -30,7 +30,7 @@ const jsonIn = (uri: string): unknown => {
   try {
     return JSON.parse(new TextDecoder().decode(data.bytes))
   } catch {
-    // Anybody may write these texts: invalid JSON means no metadata.
+    // A stranger may write these texts: invalid JSON means no metadata.
     return undefined
   }
 }

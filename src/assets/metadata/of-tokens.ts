@@ -10,8 +10,8 @@ import { parseDigest } from './host.ts'
 import type { NftMetadata } from './schema.ts'
 
 /**
- * From documents hosted here and from the URIs themselves, in the order of the URIs. null for all others: the service
- * never fetches an address that the creator of a token chose.
+ * From documents hosted here and from the URIs themselves, in the order of the URIs. null for all other URIs: the
+ * service never fetches an address that the creator of a token chose.
  */
 export const readMetadata = async (
   ctx: HasDb & HasConfig,

@@ -45,7 +45,7 @@ type Asset = {
 
 /**
  * The decimals decide what an amount means, so only facts count that no other process could have written.
- * @throws invalid_input if it is no token
+ * @throws invalid_input if it is not a token
  */
 export const readToken = async (
   chain: Pick<Chain, 'network' | 'tokens' | 'sureFacts'>,

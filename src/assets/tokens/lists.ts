@@ -1,5 +1,5 @@
 // Imports a file in the Token Lists format (tokenlists.org). Of the list itself only name, version and tokens are used.
-// Lists are long and have many authors, so an invalid token is reported and the others are imported.
+// Lists are long and have many authors, so an invalid token is reported and all other tokens are imported.
 
 import type { HasDb } from '../../../db/client.ts'
 import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../../db/queries/listed-tokens.ts'
@@ -91,7 +91,7 @@ const isExtension = (value: unknown, levels: number): boolean => {
   )
 }
 
-/** Only one extension is used, the decimals to show. The others are judged for the same reason as tags. */
+/** Only one extension is used, the decimals to show. The other extensions are judged for the same reason as tags. */
 const judgeExtensions = (extensions: Fields, what: string): void => {
   if (isExtension(extensions, EXTENSIONS_DEPTH_MAX)) return
   refuse(
@@ -180,7 +180,7 @@ const readTokens = (values: readonly unknown[], chains: readonly ListedChain[]) 
 
 /**
  * @param input.chains the chains of this deployment
- * @throws invalid_input if it is no token list or has no valid token. Pure.
+ * @throws invalid_input if it is not a token list or has no valid token. Pure.
  */
 export const parseTokenListFile = (input: {
   readonly text: string

@@ -13,7 +13,7 @@ import { type HasWallets, ownWallet } from '../../signing/wallets/get.ts'
 import { requireTokens } from './asset.ts'
 import type { TokenBalance } from './schema.ts'
 
-/** One token, or the network's coin by its word. @throws not_found if there is no such token on the chain. */
+/** One token, or the network's coin by its word. @throws not_found if the chain has no such token. */
 export const getToken = async (
   ctx: HasDb & HasChains & HasIdentity,
   input: Pick<Reach, 'projectId'> & { readonly network: Network; readonly token: string },

@@ -90,7 +90,7 @@ const leftOutName = (value: unknown, index: number): string | null => {
 const itemIn = (value: unknown, index: number): DeclaredAbiItem | null => {
   const at = `item ${index}`
   if (!isRecord(value)) throw refused(`The ABI's ${at} must be an object.`)
-  // By the specification a missing type means "function".
+  // The specification says that a missing type means "function".
   const { type: kind = 'function' } = value
   if (kind !== 'function' && kind !== 'error') {
     if (OTHER_TYPES.some((other) => other === kind)) return null

@@ -1,7 +1,7 @@
 // The built-in functions and errors, by selector. The two JSON files have their declarations, under the source of each:
 // functions also under their standard. If a function belongs to two standards (transferFrom of ERC-20 and ERC-721), the
 // contract's standard decides. Argument names are those of the EIPs and of the authors, without leading underscores.
-// Each error is listed only once. PancakeSwap, SushiSwap and many others have the functions of Uniswap's routers.
+// Each error is listed only once. PancakeSwap, SushiSwap and many more have the functions of Uniswap's routers.
 
 import { parseAbi } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'

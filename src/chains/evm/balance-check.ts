@@ -1,8 +1,8 @@
 // Compares the movements of a block with the state before and after it. The change of a coin balance must be the
 // movements, the transaction costs of the sender and validator withdrawals; that of a token balance the movements and
 // the wraps. The touched addresses are read from the receipts, independently of the code that reads transfers. Coins
-// are checked only in traced blocks, because others lack internal transfers. The block's producer, who earns fees, is
-// left out.
+// are checked only in traced blocks, because other blocks lack internal transfers. The block's producer, who earns
+// fees, is left out.
 //
 // State is read by block hash (EIP-1898), so that a reorganisation in between does not look like a difference.
 

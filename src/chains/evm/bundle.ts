@@ -1,7 +1,7 @@
-// Simulates a bundle: calls that see the effects of the calls before them. A call that fails does not fail the others.
+// Simulates a bundle: calls that see the effects of the calls before them. A call that fails does not fail other calls.
 // eth_simulateV1 runs a call that fails, but refuses the whole request if it cannot even start one of the calls
 // (balance below its value, too little gas, …). So calls that no node would start are removed first. After a refusal
-// the calls that caused it are found and removed, and the others run again:
+// the calls that caused it are found and removed, and the rest runs again:
 // - Balance too low: one run with a rich sender. Its native Transfer logs show what the sender had before each call.
 // - Any other reason: a binary search for the shortest prefix that is refused; its last call is the cause.
 // All calls share the gas of one block (and go-ethereum's RPC cap), so a failed call that uses it up leaves none for

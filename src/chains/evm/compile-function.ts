@@ -39,7 +39,7 @@ const wholeIn = ({ name, field }: Named): Known | null => {
 
 const onceEach = <Item>(items: readonly Item[]): readonly Item[] => [...new Set(items)]
 
-/** The known functions with this name, and others with the same selectors, the most certain first. */
+/** The known functions with this name, and more with the same selectors, the most certain first. */
 const readKnown = async (
   { memory, network, facts }: Context,
   { name, whole, to }: { readonly name: string; readonly whole: Known | null; readonly to: string | null },

@@ -15,7 +15,7 @@ export const readMinedCounts = async (rpc: Rpc, senders: readonly string[]): Pro
   return new Map(asked.map((sender, index) => [sender, counts[index] ?? 0]))
 }
 
-/** Those of the recorded intents that are not mined yet. The others have already had their effect. */
+/** Those of the recorded intents that are not mined yet. Mined intents have already had their effect. */
 export const notYetMined = async (
   rpc: Rpc,
   recorded: readonly RecordedIntent[],

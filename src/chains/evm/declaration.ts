@@ -71,7 +71,7 @@ const inputsText = (inputs: readonly AbiInput[]): string => `(${inputs.map(input
 export const writeDeclaration = ({ name, inputs }: AbiItem): string => `${name}${inputsText(inputs)}`
 
 /**
- * The inputs with the names on which all declarations agree, without leading underscores; '' for the others. The
+ * The inputs with the names on which all declarations agree, without leading underscores; '' for all other inputs. The
  * declarations have one signature. Pure.
  */
 export const agreedInputs = (declarations: readonly (readonly AbiInput[])[]): readonly AbiInput[] => {

@@ -63,7 +63,7 @@ export const tooMuchGas = (
 ): string =>
   `execution failed: out of gas: it needs ${needed}, and a transaction on ${network} may have at most ${most}`
 
-/** Why no node would start this call in any state; null if there is no such reason. Pure. */
+/** Why no node would start this call in any state; null if one may start it. Pure. */
 export const whyInvalid = (call: Call): string | null => {
   if (call.to === null && (call.input.length - 2) / 2 > INIT_CODE_LIMIT_BYTES) {
     return `execution failed: max initcode size exceeded (${INIT_CODE_LIMIT_BYTES} bytes)`

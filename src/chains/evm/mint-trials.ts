@@ -20,7 +20,7 @@ import { type Overrides, overridesObject, type SimulatedCall, simulateQuestion }
 /** A million coins: more than any mint costs. */
 const AMPLE_VALUE = 10n ** 24n
 
-/** A function that nobody has. */
+/** A function that no contract has. */
 const PROBE = encodeFunctionData({ abi: parseAbi(['function strongroomProbe()']) })
 
 type WantedMint = {

@@ -53,7 +53,7 @@ const belongsTo = ({ blockHash, moves }: TracedBlock, header: BlockHeader): bool
 const isComplete = ({ moves }: TracedBlock, header: BlockHeader): boolean =>
   header.transactionHashes.every((each) => moves.has(each))
 
-/** reth answers null for a block that it lacks, others for one that they cannot trace. One node answers a batch. */
+/** reth answers null for a block that it lacks, other nodes if they cannot trace it. One node answers a batch. */
 const hasButCannotTrace = async (
   { rpc }: NativesContext,
   { header, tracer }: { readonly header: BlockHeader; readonly tracer: Tracer },
@@ -188,7 +188,7 @@ const readOwnMoves = async (
   return moves.length === blocks.length ? moves : null
 }
 
-/** The moves of each block by its hash; null if the node does not have all of these blocks yet, or has others. */
+/** The moves of each block by its hash; null if the node lacks some of these blocks, or has other ones. */
 export const readNatives = async (
   context: NativesContext,
   headers: readonly BlockHeader[],

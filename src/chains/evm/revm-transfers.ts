@@ -1,8 +1,8 @@
 // Corrects the coin movements in simulations by anvil and reth (revm-inspectors, TransferInspector). They log a payment
 // before the paid call begins, so the log remains if that call fails, and they do not log the coins of a
-// self-destruction. A trace is right, but it runs the call alone on the newest block, not after the others. So a trace
-// is used only if its logs, reported in their way, are equal to those of the simulation. It is read only if coins moved
-// inside a call. A self-destruction without such a movement is not noticed.
+// self-destruction. A trace is right, but it runs the call alone on the newest block, not after the other calls. So a
+// trace is used only if its logs, reported in their way, are equal to those of the simulation. It is read only if coins
+// moved inside a call. A self-destruction without such a movement is not noticed.
 
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { type JsonRecord, list, nullable, record, smallQuantity, unlessUnavailable } from '../node/wire.ts'

@@ -9,7 +9,7 @@
 //                answered. The pause between probes grows.
 //
 // Only `resting` and `down` keep requests back. A failure that comes quickly costs nothing, so such a node can be asked
-// again at once. A long question that times out while the node answers others says nothing about the node.
+// again at once. A long question that times out while the node answers other ones says nothing about the node.
 
 import type { Network, NodeTrouble } from '../../../db/words.ts'
 import type { NodeState } from '../nodes.ts'
@@ -29,7 +29,7 @@ const LATE_TIMES = 8
 const LATE_MIN_MS = 300
 const LATE_MAX_MS = 3_000
 
-/** The others are judged by its newest block. */
+/** `behind` and `stalled` follow from its newest block. */
 type OwnState = Exclude<NodeState, 'behind' | 'stalled'>
 
 type LastTrouble = { readonly trouble: NodeTrouble; readonly at: Date }
@@ -168,7 +168,7 @@ export const createHealth = (input: HealthInput): Health => {
 
   const patienceMs = (options: AskOptions = {}): number => {
     const longer = options.size === 'bulk' ? BULK_TIMEOUT_TIMES : 1
-    // Nobody else could be asked, so half of the time limit is soon enough to ask how it is.
+    // No other node could be asked, so half of the time limit is soon enough to ask how it is.
     if (isOnly) return (longer * timeoutMs) / 2
     const late = Math.min(Math.max(LATE_TIMES * (latencyMs ?? 0), LATE_MIN_MS), LATE_MAX_MS)
     return longer * Math.min(late, timeoutMs / 3)

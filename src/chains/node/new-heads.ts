@@ -22,7 +22,7 @@ export type NextBlockInput = {
 
 /** A node that announces no block for so long is asked by another connection: this one may be half open. */
 const SILENT_MS = 60_000
-/** Nobody waited for a block for so long: another process follows the network now. */
+/** No code waited for a block for so long: another process follows the network now. */
 const UNUSED_MS = 60_000
 const REOPEN_MIN_MS = 1_000
 const REOPEN_MAX_MS = 60_000

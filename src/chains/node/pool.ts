@@ -5,7 +5,7 @@
 //   takes longer than usual, the next one is asked beside it, and the first answer counts.
 // - Signed bytes go to all nodes at once.
 // - While several nodes are in use, each is asked for its newest block from time to time. A node that is too far behind
-//   the best one is asked after the others.
+//   the best one is asked after all other nodes.
 // - Nodes that are resting or down come last: a moment is waited for them. The only node of a network is waited for if
 //   it asked for a short pause; if it hangs, calls fail at once.
 
@@ -26,7 +26,7 @@ import {
   type RpcError,
 } from './rpc.ts'
 
-/** A request waits at most this long for nodes that are resting or down, when there is no other. */
+/** A request waits at most this long for nodes that are resting or down, when no other node is left. */
 const COMES_BACK_WITHIN_MS = 2_000
 
 /** Failures of the node; after any other one, another node would say the same. */

@@ -168,7 +168,7 @@ const sendQuestions = async (wire: Wire, { questions, along, timeoutMs }: Batch)
   return along === undefined ? read : withoutFirst(wire, read)
 }
 
-/** A refusal of the extra first question is an error, unless the node refuses all the others too. */
+/** A refusal of the extra first question is an error, unless the node refuses all other questions too. */
 const withoutFirst = (wire: Wire, [first, ...rest]: readonly Answer<unknown>[]): readonly Answer<unknown>[] => {
   if (first !== undefined && !first.ok && rest.some(({ ok }) => ok)) throw refused(wire.network, first.error)
   return rest

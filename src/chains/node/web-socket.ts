@@ -109,7 +109,7 @@ export const webSocketTransport = (node: { readonly rpcUrl: string; readonly net
     promise.catch(() => {})
     const timer = setTimeout(() => {
       reject(new NodeUnavailable('timeout', `The ${network} node did not answer within ${timeoutMs} ms.`))
-      // Nothing arrived since the request: the connection may be half open. A slow node still answers others.
+      // Nothing arrived since the request: the connection may be half open. A slow node still answers other requests.
       if (asked.heardAtMs < askedAtMs) asked.giveUp()
     }, timeoutMs)
     try {

@@ -90,7 +90,7 @@ const PUBLIC_KEY_BYTES = 32
 /** By the two lowest bits of a compact number: how many bytes it takes. A length never needs the fourth mode. */
 const COMPACT_BYTES = [1, 2, 4] as const
 
-/** Who signed an extrinsic, in whose name it pays; null if nobody signed it. */
+/** Who signed an extrinsic, in whose name it pays; null if it is unsigned. */
 export const parseSigner = (row: SubstrateNode['row'], raw: Hex): string | null => {
   const data = fromHex(raw)
   const at = COMPACT_BYTES[(data[0] ?? 0) & 3] ?? 0

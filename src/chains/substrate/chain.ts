@@ -175,7 +175,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     failureReason: async () => null,
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
-    // With a recipient it is a plain transfer or a message to a program; without one it is a SCALE-encoded call.
+    // An intent with a recipient is a plain transfer or a message to a program; without one it is a SCALE-encoded call.
     calls: {
       by: 'metadata',
       read: async ({ to, value, input }) => {

@@ -109,7 +109,7 @@ export const readEnd = (
 // type Result<_, DispatchError>, in any pallet. Batches and XCM use fields of other types.
 //
 // The effects of the failed call are rolled back. The effects of other calls remain: those before it in a
-// `utility.batch`, and all others in a `utility.force_batch`.
+// `utility.batch`, and all other calls in a `utility.force_batch`.
 
 /** `isItem`: the call is an item of a `utility.force_batch`, which lets the other items run. */
 type InnerFailure = { readonly reason: string; readonly isItem: boolean }

@@ -1,5 +1,5 @@
 // Reads name, symbol and decimals of assets and collections from the runtime's metadata entries. A program is asked for
-// its name. An account that is not a program is no contract.
+// its name. An account that is not a program is not a contract.
 
 import type { AddressFacts, FactsByAddress, Hex } from '../chain.ts'
 import type { Rpc } from '../node/rpc.ts'

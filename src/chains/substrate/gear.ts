@@ -74,7 +74,7 @@ const parseReply = (value: unknown): Reply => {
   return { payload: bytes(payload), failure: kind === 'Success' ? null : reason.join('.') || kind }
 }
 
-/** Asks what a program would reply on the state of a block. Nobody pays for the gas. */
+/** Asks what a program would reply on the state of a block. No account pays for the gas. */
 const replyQuestion = (
   { from, to, input, value }: Message,
   { gasLimit, blockHash }: { readonly gasLimit: bigint; readonly blockHash: Hex },

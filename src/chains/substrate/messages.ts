@@ -4,8 +4,8 @@
 //
 // A wrapped message never equals a signing payload of an extrinsic. A payload ends in the implicit data of its
 // extensions: the hashes of the genesis, of a block and perhaps of the metadata, or the byte 0 for no metadata hash.
-// Nobody can choose those hashes to end in `</Bytes>`, and `>` is not 0. A payload above 256 bytes is hashed with
-// BLAKE2b-256 before signing: a hash with the opening and the closing tag would have to match 15 bytes by chance
+// An attacker cannot choose those hashes to end in `</Bytes>`, and `>` is not 0. A payload above 256 bytes is hashed
+// with BLAKE2b-256 before signing: a hash with the opening and the closing tag would have to match 15 bytes by chance
 // (2^-120).
 
 import { verify } from '@scure/sr25519'

@@ -29,7 +29,7 @@ type Reader = (field: Field, context: Context) => Movement | null
 
 /** What moves. */
 type Thing = Pick<Movement, 'standard' | 'contract' | 'tokenId'>
-/** The indices of the fields. Without an index `from` or `to` is nobody, and the amount is 1. */
+/** The indices of the fields. Without an index `from` or `to` is absent, and the amount is 1. */
 type Indices = { readonly from?: number; readonly to?: number; readonly amount?: number }
 
 const moving =

@@ -8,7 +8,7 @@ import { fromHex, littleEndian, toHex } from './scale.ts'
 
 /** The maximum nesting; a runtime accepts no deeper call (sp_api, MAX_EXTRINSIC_DEPTH). */
 const DEPTH_MAX = 256
-/** The size of the data is no limit for the number of values: a list of values without bytes can have any length. */
+/** The size of the data does not limit the number of values: a list of values without bytes can have any length. */
 const VALUES_MAX = 50_000
 const ACCOUNT_BYTES = 32
 /** The SS58 prefix of a runtime that names none. */

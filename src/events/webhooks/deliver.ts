@@ -168,7 +168,7 @@ const recordOutcome = async (ctx: DeliverCtx, tx: Tx, { endpoint, delivery, answ
     return recordFailure(ctx, tx, { endpoint: now, delivery, sentTo: endpoint.url, answer })
   }
   if (now.failures >= FAILURES_MAX) await makeDue(tx, now.id)
-  // Somebody wanted to know whether it works again.
+  // The caller wanted to know whether it works again.
   if (delivery.number === null && now.pausedUntil !== null) await endPause(tx, now.id)
   await markDelivered(tx, { endpointId: now.id, rows: [{ ...ofDelivery(delivery), ...answer }] })
 }

@@ -1,6 +1,6 @@
 // What decides where events go: an endpoint's URL, its types, and whom to write to. Its secrets are sealed with the
-// service key for exactly these, as mails are for their recipient: nobody who can only write to the database gets
-// events to a URL of their own.
+// service key for exactly these, as mails are for their recipient: an attacker who can only write to the database gets
+// no events to a URL of their own.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'

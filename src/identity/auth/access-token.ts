@@ -70,7 +70,7 @@ const KEYS_KEPT_MS = 30_000
 /** A token with an unknown key makes us read the keys again, but not more often than this. */
 const UNKNOWN_KEY_PAUSE_MS = 1_000
 const ROTATION_DAYS = 30
-/** Longer than anybody caches the published keys. */
+/** Longer than clients cache the published keys. */
 const PUBLISHED_BEFORE_SECONDS = 3_600
 export const JWKS_MAX_AGE_SECONDS = 300
 const VERIFIED_TOKENS_MAX = 10_000

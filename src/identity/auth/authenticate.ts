@@ -43,7 +43,7 @@ type Lookup<Row> = {
 
 /**
  * Simultaneous look-ups share a query. A row that was admitted and has gone is ended for good: if the database shows it
- * again, somebody has put it back, and it is not admitted.
+ * again, an attacker has put it back, and it is not admitted.
  */
 const batchedLookup = <Row extends { readonly id: string }>({ db }: HasDb, lookup: Lookup<Row>) => {
   const { table, find, idOf, isOurs: isAdmitted } = lookup
@@ -135,7 +135,7 @@ export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) =>
   }
 }
 
-/** A request without a bearer token is no security event: it is usually a programming mistake. */
+/** A request without a bearer token does not count as a security event: it is usually a programming mistake. */
 const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | undefined => {
   const bearer = bearerOf(headers)
   if (bearer === '') return headers.has('authorization') ? { kind: 'bearer_malformed', projectId } : undefined
@@ -144,7 +144,7 @@ const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | und
 
 type ProjectCtx = HasDb & HasIdentity & HasSecurityEvents
 
-/** @returns null for an unknown project, and if somebody else than the service wrote its settings. */
+/** @returns null for an unknown project, and if another program than the service wrote its settings. */
 export const findOwnProject = async (ctx: ProjectCtx, id: string): Promise<Project | null> => {
   const row = await findProject(ctx.db, id)
   return row !== null && isOurs(ctx, projectMac(ctx.identity), { ...row, projectId: id }) ? row : null

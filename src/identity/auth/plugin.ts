@@ -71,7 +71,7 @@ export const authentication = (
       return caller
     },
     bytes,
-    // Where anonymous login is on, anybody can create users. So the bytes of users also count by their address.
+    // Where anonymous login is on, a stranger can create users. So the bytes of users also count by their address.
     spendersOf: (caller) => (caller.kind === 'user' ? [caller.userId, subnetOf(caller.address)] : [caller.apiKeyId]),
   })
 }

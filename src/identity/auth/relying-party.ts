@@ -1,6 +1,6 @@
 // Which RP ID the passkeys of a project have (Web Authentication Level 3, §4 "RP ID"), and on which pages they work.
-// The browser checks that a page uses only its own host or a parent domain as RP ID, and that this domain is no public
-// suffix. Android checks that the domain names the app (Digital Asset Links). We do not repeat these checks.
+// The browser checks that a page uses only its own host or a parent domain as RP ID, and that this domain is not a
+// public suffix. Android checks that the domain names the app (Digital Asset Links). We do not repeat these checks.
 
 import type { Project } from '../../../db/queries/projects.ts'
 import type { HasConfig } from '../../platform/config.ts'
@@ -36,7 +36,7 @@ const pagesOf = ({ config }: HasConfig, allowedOrigins: readonly string[]): read
   ...(config.devnet ? ['http://localhost'] : []),
 ]
 
-/** An RP ID is the host of one of the project's pages, or a parent domain of it that is no top-level domain. */
+/** An RP ID is the host of one of the project's pages, or a parent domain of it that is not a top-level domain. */
 export const isRpIdFor = (ctx: HasConfig, project: Pages, rpId: string): boolean => {
   if (!LABELS.test(rpId) || IPV4.test(rpId)) return false
   return pagesOf(ctx, project.allowedOrigins).some((page) =>
@@ -44,7 +44,7 @@ export const isRpIdFor = (ctx: HasConfig, project: Pages, rpId: string): boolean
   )
 }
 
-/** Whether `rpIdFor` can choose this RP ID for a login. Passkeys with another one log nobody in. */
+/** Whether `rpIdFor` can choose this RP ID for a login. Passkeys with another one log no user in. */
 export const isRpIdInUse = (
   ctx: HasConfig,
   { passkeyRpId, allowedOrigins }: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>,

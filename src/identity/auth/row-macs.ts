@@ -3,8 +3,8 @@
 // insert such a row nor change one: it counts as absent.
 //
 // A MAC covers the columns that decide. It does not cover columns that only inform (names), or that each use changes (a
-// passkey's counter). The revocation of an API key and the end of a session erase the MAC, so nobody can undo them
-// without a copy of the row from before.
+// passkey's counter). The revocation of an API key and the end of a session erase the MAC, so an attacker cannot undo
+// them without a copy of the row from before.
 
 import type { Db, HasDb } from '../../../db/client.ts'
 import { endedName } from '../../../db/deciding-rows.ts'
@@ -72,7 +72,7 @@ export type RowMac<Row> = {
 
 type Column = string | Uint8Array | number | boolean | Date | null
 
-/** Times are milliseconds since 1970. An attacker can also write times that are no number, such as infinity. */
+/** Times are milliseconds since 1970. An attacker can also write times that are not numbers, such as infinity. */
 const encodeColumn = (column: Column): string | Uint8Array => {
   if (typeof column === 'string' || column instanceof Uint8Array) return column
   return column === null ? '' : String(column instanceof Date ? column.getTime() : column)

@@ -63,7 +63,7 @@ const parsed = (text: string): ParsedMessage | null => {
   }
 }
 
-/** Pure. @returns null if the text is no valid EIP-4361 message; a wrong EIP-55 checksum counts as invalid. */
+/** Pure. @returns null if the text is not a valid EIP-4361 message; a wrong EIP-55 checksum counts as invalid. */
 export const parseSiwe = (text: string): SignInMessage | null => {
   const message = parsed(text)
   if (message === null) return null
@@ -110,7 +110,7 @@ const isDay = (instant: string | undefined): boolean => {
   return day === undefined || (Number.isFinite(read) && new Date(read).toISOString().startsWith(day))
 }
 
-/** Pure. @returns null if the text is no such message. It does not check the checksum of the address. */
+/** Pure. @returns null if the text has another form. It does not check the checksum of the address. */
 export const parseSiws = (text: string): SignInMessage | null => {
   const found = MESSAGE.exec(text)?.groups
   if (found === undefined) return null

@@ -29,7 +29,7 @@ export const beginLimit = (ctx: HasConfig, { projectId, client }: Beginning, way
 export const challengeLimit = (ctx: HasConfig, { projectId, client }: Beginning): Limit =>
   limit(ctx, { of: ['challenge from', projectId, subnetOf(client.address)], tries: 300 })
 
-/** Limits load only, as nobody can guess a challenge. A strict limit would let anybody lock out a known wallet. */
+/** Limits load only, as a challenge cannot be guessed. A strict limit would let a stranger lock out a known wallet. */
 export const targetLimit = (ctx: HasConfig, { projectId }: Beginning, way: string, target: string): Limit =>
   limit(ctx, { of: ['begin for', way, projectId, target], tries: 60 })
 
@@ -85,7 +85,7 @@ export const throttle = async (
     throw new AppError('rate_limited', 'This was tried too often; wait and try again.', {
       retryable: true,
       retryAfterSeconds: Math.max(1, secondsLeft),
-      // Only the first word: the others are addresses and names of users.
+      // Only the first word: later words are addresses and names of users.
       event: { kind: 'login_throttled', projectId: null, details: { limit: limit.of[0] ?? '' } },
     })
   }

@@ -131,7 +131,7 @@ const attempt = async <Result>(check: () => Promise<Verified<Result>>): Promise<
   }
 }
 
-/** Checks a new credential (WebAuthn §7.1). The caller checks that nobody has registered it already. */
+/** Checks a new credential (WebAuthn §7.1). The caller checks that no user has registered it already. */
 export const verifyRegistration = async (
   answer: RegistrationJson,
   expected: Expected,

@@ -4,8 +4,8 @@
 // What the vault makes has a transaction of its own, which comes before. So the id of a new thing is computed from the
 // request: if the process dies in between, the request finds with the same id what it made.
 //
-// An answer can be an address to which people send coins. So each has a MAC, and an answer that somebody else wrote is
-// not shown.
+// An answer can be an address to which people send coins. So each has a MAC, and an answer that another program wrote
+// is not shown.
 
 import { randomUUID } from 'node:crypto'
 import type { HasDb, Queryable } from '../../../db/client.ts'

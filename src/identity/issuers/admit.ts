@@ -97,7 +97,7 @@ export const createIssuers = (ctx: AdmitCtx) => {
     const issuerToken = { issuedAt, hash: tokenHashOf(token) }
     const key = { projectId, issuer: issuer.issuer, subject }
     const user = (await findSubject(key)) ?? (await makeUser(ctx, { issuer, subject })) ?? (await findSubject(key))
-    // The row of a user that somebody else wrote is reported, and admits nobody.
+    // The row of a user that another program wrote is reported, and admits no caller.
     if (user === null || !isOurs(ctx, macs.ofUsers, user)) return { kind: 'refused', check: 'user' }
     if (!isNew && isEndedToken(user, issuerToken)) return { kind: 'refused', check: 'ended' }
     return { kind: 'user', userId: user.id, authenticatedAt, issuerToken }

@@ -1,5 +1,5 @@
-// The secret of our login page at an issuer. It is sealed for exactly this issuer and client, so that nobody who can
-// only write to the database has it sent to another server.
+// The secret of our login page at an issuer. It is sealed for exactly this issuer and client, so that an attacker who
+// can only write to the database cannot have it sent to another server.
 
 import type { IssuerRow } from '../../../db/queries/issuers.ts'
 import type { Sealer, SealingKey } from '../../platform/sealing/sealer.ts'
@@ -16,7 +16,7 @@ export const sealClientSecret = (
   { secret, ...client }: IssuerClient & { readonly secret: string },
 ): Uint8Array => identity.seal({ purpose: PURPOSE, rowId: rowIdOf(client), plaintext: Buffer.from(secret) })
 
-/** @returns null if somebody else than the service wrote it. A client without a secret has none. */
+/** @returns null if another program than the service wrote it. A client without a secret has none. */
 export const openClientSecret = (
   identity: Pick<Sealer, 'open' | 'requirePresent'>,
   row: IssuerClient & Pick<IssuerRow, 'sealedSecret'>,

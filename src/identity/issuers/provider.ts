@@ -62,7 +62,7 @@ const guarded =
       ...(body != null && { body: String(body) }),
     })
     if (missing !== null) throw new OutgoingError(`The server ${missing}.`)
-    // A redirect is no answer here, and a body does not go with each status.
+    // A redirect does not count as an answer here, and a body does not go with each status.
     if (status < 200 || status > 599 || [204, 205, 304].includes(status)) {
       throw new OutgoingError(`The server answered with status ${status}.`)
     }

@@ -139,7 +139,7 @@ export const verifyIssuerToken = async (
     const value = payload[userClaim]
     const issuedAt = new Date(Math.floor(payload.iat ?? 0) * 1_000)
     if (!TYPES.includes(protectedHeader.typ?.toLowerCase())) return { refused: 'typ' }
-    // As a text: unlike `aud`, such a claim is no list.
+    // As a text: unlike `aud`, such a claim is never a list.
     if (audienceClaim !== 'aud' && payload[audienceClaim] !== audience) return { refused: 'aud' }
     if (typeof value !== 'string' || !SUBJECT.test(value)) return { refused: 'user' }
     return { verified: { subject: `${userClaim}:${value}`, authenticatedAt: timeOf(payload, now), issuedAt } }

@@ -10,10 +10,10 @@ const PURPOSE = 'mail'
 
 type Envelope = { readonly id: string; readonly recipient: string; readonly subject: string }
 
-/** The text is sealed for one recipient: nobody who can write to the database gets a login code mailed to themself. */
+/** The text is sealed for one recipient: a writer of the database gets no login code mailed to themself. */
 const rowIdOf = ({ id, recipient, subject }: Envelope): string => [id, recipient, subject].join('\n')
 
-/** @returns null if somebody else than the service wrote the mail, its recipient or its subject. */
+/** @returns null if another program than the service wrote the mail, its recipient or its subject. */
 export const openMail = (sealer: Sealer, mail: Envelope & { readonly sealed: Uint8Array }): string | null => {
   sealer.requirePresent()
   try {

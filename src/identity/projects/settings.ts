@@ -63,7 +63,7 @@ const isOrigin = (text: string): boolean => isAndroidApp(text) || (URL.canParse(
 type SettingsCtx = ChangeCtx & HasConfig
 type Origins = { readonly projectId: string; readonly origins: readonly string[] }
 
-/** On mainnet, tokens and PINs must not pass through a page that others on the way can change. */
+/** On mainnet, tokens and PINs must not pass through a page that an attacker on the way can change. */
 const isSafe = ({ config }: HasConfig, origin: string): boolean =>
   config.environment !== 'mainnet' || origin.startsWith('https://') || isAndroidApp(origin)
 

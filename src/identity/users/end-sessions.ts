@@ -13,7 +13,7 @@ import { type IssuerToken, isEndedToken } from '../issuers/verify-token.ts'
 
 type EndingCtx = HasAudit & HasIdentity
 
-/** The end of a session in the audit, so that `audit verify` names a session that somebody revives. */
+/** The end of a session in the audit, so that `audit verify` names a session that an attacker revives. */
 export const recordEnd = (
   ctx: HasAudit,
   tx: Tx,
@@ -26,7 +26,7 @@ export const recordEnd = (
 
 const laterOf = (a: Date, b: Date | null): Date => (b === null || a > b ? a : b)
 
-/** The tokens that the issuer made until now end, except the caller's. A forged row admits nobody, and stays. */
+/** The tokens that the issuer made until now end, except the caller's. A forged row admits no caller, and stays. */
 const endIssuerTokens = async (
   ctx: EndingCtx,
   tx: Tx,

@@ -28,7 +28,7 @@ import { userIdOf } from './user.ts'
 
 const WAY = 'magic_link'
 
-/** Contains nothing that the asking device sent: otherwise anybody could put their own text into our mail. */
+/** Contains nothing that the asking device sent: otherwise a stranger could put their own text into our mail. */
 const textOf = (project: string, link: string): string =>
   mailText([
     `Somebody asks to log in to ${project} with this e-mail address.`,

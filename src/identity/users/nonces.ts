@@ -21,7 +21,7 @@ export const issueNonce = async (
 const ifOurs = (ctx: IdentityCtx, row: NonceRow | null): NonceRow | null =>
   row !== null && !isOver(ctx, row) && isOurs(ctx, nonceMac(ctx.identity), { ...row, id: row.nonce }) ? row : null
 
-/** Reads a nonce without using it. @returns null if it is unknown, used, expired, or not ours. */
+/** Reads a nonce without using it. @returns null if it is unknown, used, expired, or forged. */
 export const readNonce = async (ctx: IdentityCtx, key: NonceKey): Promise<NonceRow | null> =>
   ifOurs(ctx, await findNonce(ctx.db, key))
 

@@ -28,7 +28,7 @@ export const PasskeyRegistration = Type.Object(
         clientDataJSON: ClientData,
         attestationObject: Bytes({ minLength: 1, maxLength: 12_288 }, 'The new credential.'),
         transports: Type.Optional(
-          // Words that nobody knows yet are stored too (§5.2.1).
+          // Words that no standard defines yet are stored too (§5.2.1).
           Type.Array(
             Type.String({
               pattern: '^[ -~]{0,64}$',

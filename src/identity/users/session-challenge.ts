@@ -42,7 +42,7 @@ const newCode = (): string => grouped(Array.from(randomBytes(28), (byte) => ALPH
 
 const grouped = (symbols: string): string => symbols.match(/.{4}/g)?.join('-') ?? ''
 
-/** Ignores letter case, hyphens and spaces; reads O as 0, and I and L as 1. @returns null for what is no code. */
+/** Ignores letter case, hyphens and spaces; reads O as 0, and I and L as 1. @returns null for a malformed code. */
 export const readCode = (typed: string): string | null => {
   const symbols = typed.replace(/[\s-]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1')
   return CODE.test(symbols) ? grouped(symbols) : null
@@ -196,8 +196,8 @@ export const completeSessionChallenge = async (ctx: IdentityCtx, input: ByUser):
 }
 
 /**
- * A verifier for a challenge without one is refused: somebody took the sender's own challenge away (RFC 9700 §2.1.1).
- * The code of a mailed link was shown nowhere.
+ * A verifier for a challenge without one is refused: an attacker took the sender's own challenge away (RFC 9700
+ * §2.1.1). The code of a mailed link was shown nowhere.
  */
 const isFromAsker = (row: SessionChallengeRow, client: Client, verifier: string | undefined): boolean => {
   if (row.verifierHash !== null) return verifier !== undefined && isVerifierOf(row.verifierHash, verifier)

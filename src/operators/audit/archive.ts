@@ -1,5 +1,5 @@
 // The files of the audit's archive: one for each checkpoint, with its lines compressed by gzip, and beside it the
-// checkpoint as JSON, so that others can verify it with the vault's public key.
+// checkpoint as JSON, so that an auditor can verify it with the vault's public key.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'

@@ -46,7 +46,7 @@ export type Held = {
   /** The two secrets that a vault does not have. */
   readonly keys: (HasSealer & HasIdentity) | null
   readonly vault: OperatorVault | null
-  /** Whether its login may read the rows that admit somebody. */
+  /** Whether its login may read the rows that admit a caller. */
   readonly readsCallers: boolean
 }
 
@@ -104,7 +104,7 @@ const placeOf = ({ table, id, projectId }: ForgedRow): string =>
 
 const forgedSentenceOf = (row: ForgedRow): string => `FORGED: ${placeOf(row)}: ${row.trouble}.`
 
-/** What would have to be there for a check that was left out, as whoever asked for it can provide it. */
+/** What would have to be there for a check that was left out, as the operator who asked for it can provide it. */
 export type Needs = Readonly<Record<'vault' | 'callers' | 'archive', string>>
 
 type Shown = { readonly heads: boolean; readonly needs: Needs }

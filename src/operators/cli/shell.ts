@@ -104,7 +104,7 @@ const runIn =
 const confirm = async ({ stdin, stderr }: Surroundings, question: string): Promise<boolean> => {
   const terminal = createInterface({ input: stdin, output: stderr })
   const { promise: ended, resolve: end } = Promise.withResolvers<string>()
-  // The end of the input, by Ctrl-D, is no answer.
+  // The end of the input, by Ctrl-D, does not count as an answer.
   terminal.once('close', () => end(''))
   try {
     const answer = await Promise.race([terminal.question(`${question} Type "yes": `), ended])

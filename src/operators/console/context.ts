@@ -16,7 +16,7 @@ export type WatchedNode = NodeView & { readonly network: Network }
 
 const LOOK_INTERVAL_MS = 2_000
 
-/** Asks the nodes while somebody reads pages. A page waits only as long as it says, and shows what was heard last. */
+/** Asks the nodes while operators read pages. A page waits only as long as it says, and shows what was heard last. */
 export const createNodeWatch = ({ chains }: HasChains) => {
   // It does not reject for a node that does not answer.
   const look = atMostEvery(LOOK_INTERVAL_MS, () => Promise.all(chains.all.map(({ lookAtNodes }) => lookAtNodes())))

@@ -71,7 +71,7 @@ export const framed = (session: Session, path: string, shown: Shown): string => 
   })
 }
 
-/** A page of somebody who is not logged in: the card of the login page. */
+/** A page for a visitor who is not logged in: the card of the login page. */
 export const bare = (shown: Pick<Shown, 'title' | 'body' | 'hasScript'>): string =>
   page({
     title: `${shown.title} – Strongroom console`,

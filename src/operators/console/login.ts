@@ -1,6 +1,6 @@
 // How an operator logs in: by a link of the command line, once; or by a passkey that they added after such a login.
 //
-// A challenge is no row until it is answered, so that strangers write nothing: it carries its end and a MAC over that,
+// A challenge has no row until it is answered, so that strangers write nothing: it carries its end and a MAC over that,
 // its purpose and its operator. Once answered, its hash is kept until it expires.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
@@ -36,7 +36,7 @@ const TRIES = 30
 const WINDOW_SECONDS = 900
 const DEVNET_TIMES = 100
 
-/** Tries to log in from one address. Nobody can guess a link or a passkey: this limits load and noise. */
+/** Tries to log in from one address. A link or a passkey cannot be guessed: this limits load and noise. */
 const limitTries = (ctx: ConsoleCtx, { address }: Client): Promise<void> => {
   const tries = ctx.config.devnet ? TRIES * DEVNET_TIMES : TRIES
   return throttle(ctx, [{ of: ['console from', subnetOf(address)], tries, windowSeconds: WINDOW_SECONDS }])
@@ -75,7 +75,7 @@ const newChallenge = (ctx: ConsoleCtx, purpose: Purpose): string => {
   return Buffer.concat([fixed, macOf(ctx, purpose, fixed)]).toString('base64url')
 }
 
-/** When one of our challenges ends; null if it is not ours, or is over. */
+/** When one of our challenges ends; null if it is forged, or is over. */
 const endOf = (ctx: ConsoleCtx, purpose: Purpose, challenge: string): Date | null => {
   const bytes = Buffer.from(challenge, 'base64url')
   const [fixed, mac] = [bytes.subarray(0, FIXED_BYTES), bytes.subarray(FIXED_BYTES)]

@@ -76,7 +76,7 @@ const formOf = async (request: Request): Promise<ReadonlyMap<string, string>> =>
 
 type ServedCtx = ConsoleCtx & { readonly allowance: Allowance }
 
-/** Answers a request of somebody who is logged in; others get to the login. */
+/** Answers a request of an operator who is logged in; strangers get to the login. */
 const inSession =
   (ctx: ServedCtx, answer: (session: Session, request: Request) => Promise<Response>) =>
   async ({ request }: { readonly request: Request }): Promise<Response> => {

@@ -10,7 +10,7 @@ import type { Asked, Room } from './frame.ts'
 /** `number`: aligned to the right. `long`: may take the rest of the line. */
 type Column<Row> = readonly [head: string, cell: (row: Row) => Value, form?: 'number' | 'long']
 
-/** @param input.columns `false` leaves a column out. @param input.none what to say if there is no row. */
+/** @param input.columns `false` leaves a column out. @param input.none what to say without a row. */
 export const table = <Row>(input: {
   readonly caption: string
   readonly columns: readonly (Column<Row> | false)[]

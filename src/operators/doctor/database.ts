@@ -82,7 +82,7 @@ export const checkDatabase = async (checked: Checked): Promise<readonly Finding[
       const finding = findingsOf('database').failed(describeDatabaseFailure(error), 'Correct that, and run it again.')
       // A connection that is refused is refused to each of them.
       if (!findings.some(({ found }) => found === finding.found)) findings.push(finding)
-      // Each of the others would fail in the same way.
+      // Each of the other checks would fail in the same way.
       if (databaseTrouble(error) === 'away') return findings
     }
   }

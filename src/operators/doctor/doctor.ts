@@ -110,7 +110,7 @@ const checkReturnAddresses = async ({ config, db }: HasConfig & HasDb): Promise<
   ]
 }
 
-// Whether the audit is still archived, where somebody has begun to archive it.
+// Whether the audit is still archived, where an operator has begun to archive it.
 
 /** A quarter: `audit archive` leaves the rows of the last 30 days. */
 const AGE_WARNING_DAYS = 92
@@ -162,7 +162,7 @@ const checkMail = async ({ config, mailer }: Examined): Promise<readonly Finding
   ]
 }
 
-/** Runs all checks, each also if others fail. */
+/** Runs all checks, each also if other checks fail. */
 export const examine = async (examined: Examined): Promise<readonly Finding[]> => {
   const { config, db, role } = examined
   const readsWorkers = role === 'strongroom_api' || role === 'strongroom_console'

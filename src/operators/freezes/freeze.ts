@@ -42,7 +42,7 @@ type Input = { readonly target: Target; readonly reason: string; readonly actor:
 const REASON_LENGTH_MAX = 1000
 
 /**
- * From the next request on no vault opens its keys; recorded transactions are sent. @returns false if it was frozen.
+ * No vault opens its keys from the next request on; recorded transactions are sent. @returns false if it was frozen.
  */
 export const freeze = async (ctx: FreezingCtx, { target, ...input }: Input): Promise<boolean> => {
   const reason = input.reason.trim()

@@ -3,8 +3,8 @@
 //
 //   wallets     if the vault confirms each fact: its own rows of the audit have them, under the deployment's key;
 //   projects,   if the operator has looked at them (their settings are printed) or accepts them: without them
-//   users       nobody could log in, and no user would have their wallets;
-//   the others  admit somebody by themselves, so they end: API keys, issuers, passkeys, sessions, begun logins, token
+//   users       no user could log in, or would have their wallets;
+//   other rows  admit a caller by themselves, so they end: API keys, issuers, passkeys, sessions, begun logins, token
 //               keys, operators of the console.
 //
 // It may be killed and run again.

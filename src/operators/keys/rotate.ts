@@ -159,7 +159,7 @@ export const rotateIdentityKey = async (
   if (isLeaked) await endOldSessions(ctx.db)
   const { remade, ...others } = await remakeAll(ctx, keys, onProgress)
   const forged = [...others.forged]
-  // With a leaked key anybody could make refresh tokens. The others admit nobody.
+  // With a leaked key a thief could make refresh tokens. The other keys admit no caller.
   const purposes = [AUDIT_PURPOSE, ...Object.keys(RETIRED_SECONDS)].filter(
     (each) => !isLeaked || each !== 'refresh token',
   )

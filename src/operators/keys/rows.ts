@@ -146,7 +146,7 @@ export const acceptRows = async (
       case 'wallets':
         return remakeTable(work, of, ({ id }) => work.walletTroubles.get(id) ?? null)
       default:
-        // They admit somebody by themselves, so they have ended.
+        // They admit a caller by themselves, so they have ended.
         return NOTHING
     }
   })

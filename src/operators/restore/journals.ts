@@ -55,7 +55,7 @@ const IMMORTAL = -1n
 /**
  * Selects the signed transactions that may have been recorded, in the order in which to restore them: for one nonce the
  * last one. A mortal transaction releases its nonce when it expires, so all mortal ones are restored: the one that was
- * born last gets the nonce, and the others come at the end without a nonce, and without an answer that another
+ * born last gets the nonce, and the other ones come at the end without a nonce, and without an answer that another
  * transaction has.
  * @param signed oldest first. @param nonceOf null for what has no nonce of its own.
  */

@@ -70,7 +70,7 @@ type Skipped = {
   readonly id: string
   readonly why: SkipReason
   readonly network: string
-  /** Of all that was signed for it: one of them is mined at most. */
+  /** All that was signed for it: the chain mines at most one of them. */
   readonly hashes: readonly string[]
 }
 

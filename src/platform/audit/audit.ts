@@ -48,7 +48,7 @@ export type Audit<Action extends AuditAction = VaultAction> = {
   commitBy(write: (rows: readonly AuditRow[]) => Promise<boolean>, acts: readonly AuditAct<Action>[]): Promise<boolean>
 }
 
-/** For an API's actions that use no wallet's key. */
+/** Covers an API's actions that use no wallet's key. */
 export type HasAudit = { readonly audit: Audit<ApiAction> }
 
 export type HasWorkerAudit = { readonly audit: Audit<WorkerAction> }

@@ -12,7 +12,7 @@ const SUBJECTS_OF_A_KIND_MAX = 200
 const PROJECTS_OF_A_KIND_MAX = 1_000
 const ROWS_A_WRITE_MAX = 25
 const OTHERS = 'others'
-/** More than any name of ours: somebody who controls an API may send a long one. */
+/** More than any name of the service: an attacker who controls an API may send a long one. */
 const TEXT_LENGTH_MAX = 512
 const STRANGER = 'stranger'
 
@@ -58,7 +58,7 @@ export const createCounts = <Kind extends SecurityEventKind>() => {
   const counts = new Map<string, Counted<Kind>>()
   const subjects = new Map<Kind, number>()
   const projects = new Map<Kind, Set<string | null>>()
-  /** The first subject of a project has room although others have filled the kind. */
+  /** The first subject of a project has room although other projects have filled the kind. */
   const isFirstOfProject = ({ kind, projectId }: Seen<Kind>): boolean => {
     const known = projects.get(kind) ?? new Set()
     projects.set(kind, known)
@@ -101,7 +101,7 @@ const chosenOf = <Kind extends SecurityEventKind>(apart: readonly Counted<Kind>[
   return new Set(inTurn(fair).slice(0, ROWS_A_WRITE_MAX))
 }
 
-/** A row for each frequent group, then for each kind one per project with such a row, and one for all others. */
+/** A row for each frequent group, then for each kind one per project with such a row, and one for all other events. */
 export const rowsOf = <Kind extends SecurityEventKind>(counted: readonly Counted<Kind>[]): readonly Counted<Kind>[] => {
   const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
   const chosen = chosenOf(apart)

@@ -55,7 +55,7 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** Hosts that somebody listed, by their names, their addresses, or networks. */
+/** Hosts that an operator listed, by their names, their addresses, or networks. */
 export type ListedHosts = {
   readonly isEmpty: boolean
   /** @param host a name as `URL` writes it, or an address without brackets. */
@@ -72,7 +72,7 @@ const rangeOf = (word: string): Ranges[number] | null => {
   return isIP(address) === 0 || length > most ? null : [address, length]
 }
 
-/** @param words such as id.internal, 10.1.2.3 and fd00::/8. @returns null if one is no host, address or network. */
+/** @param words such as id.internal, 10.1.2.3 and fd00::/8. @returns null if one is not a host, address or network. */
 export const listedHosts = (words: readonly string[]): ListedHosts | null => {
   const ranges: Ranges[number][] = []
   const names = new Set<string>()

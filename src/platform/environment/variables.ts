@@ -52,7 +52,7 @@ export const refuseRootKey = (variables: Variables): void => {
   )
 }
 
-// Finds misspelt variables: those with a name like ours that no code has read.
+// Finds misspelt variables: those with a name like the service's that no code has read.
 
 const OF_NETWORK = /^[A-Z][A-Z0-9_]*_(?:RPC_?URLS?|MAX_FEE(?:_[A-Z]+)?|METADATA_PINS?)$/
 /** Beginnings that other programs hardly use. */
@@ -103,7 +103,7 @@ const isNearly = (name: string, right: string): boolean => {
   return lacksWord(name, right)
 }
 
-/** The variables, and those of them that look like ours although no code has read them. */
+/** The variables, and those that look like the service's although no code has read them. */
 export const recorded = (
   variables: Variables,
 ): { readonly variables: Variables; readonly unknown: () => readonly string[] } => {
@@ -124,7 +124,7 @@ export const recorded = (
   }
 }
 
-/** Names the variables that look like ours but are none. Their values may be secret. */
+/** Names the variables that look like the service's but are not. Their values may be secret. */
 export const warnOfUnknown = (ctx: {
   readonly log: Log
   readonly config: { readonly unknownVariables: readonly string[] }

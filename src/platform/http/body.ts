@@ -1,4 +1,4 @@
-// Reads a request's body up to the limit of its route, and drops what nobody reads.
+// Reads a request's body up to the limit of its route, and drops what no handler reads.
 
 import { AppError, invalidInput } from '../errors.ts'
 import { parseJsonText } from './json-text.ts'
@@ -44,13 +44,13 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/users/verify-login', SIGNATURE_BYTES],
 ])
 
-/** The paths whose body is a form with one file. All others take JSON. */
+/** The paths whose body is a form with one file. All other paths take JSON. */
 export const FILE_BODIES: ReadonlySet<string> = new Set(['/nfts/upload'])
 
 export const bodyLimitOf = (route: string): number => LARGE_BODIES.get(route) ?? SMALL_BODY_BYTES
 
-// Drops a body that nobody reads, because the headers already decide or it is too large. Many clients read the answer
-// only after they have sent everything, so they would miss it if the connection ended earlier.
+// Drops a body that no handler reads, because the headers already decide or it is too large. Many clients read the
+// answer only after they have sent everything, so they would miss it if the connection ended earlier.
 //
 // If the connection stays open, Bun answers at once and then drops the rest by itself, without memory. If the client
 // asked to close it, Bun closes it with the answer, so we drop the rest here first, up to a limit.
@@ -72,7 +72,7 @@ export const endsWithBody = (request: Request): boolean =>
   hasBody(request) && /\bclose\b/i.test(request.headers.get('connection') ?? '')
 
 export const dropUnread = async (request: Request): Promise<void> => {
-  // A body is locked if somebody has read it.
+  // A body is locked if a handler has read it.
   if (request.body === null || request.body.locked) return
   const reader = request.body.getReader()
   const timer = setTimeout(() => reader.releaseLock(), MAX_DROPPING_MS)

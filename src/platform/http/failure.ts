@@ -153,7 +153,7 @@ const knownIn = ({ properties }: Record<string, unknown>): string => {
   return names.length === 0 ? '' : `; known are ${names.join(', ')}`
 }
 
-/** For a value that is no text at all: to say only "digits" would not help somebody who sent the number 1. */
+/** For a value that is not a text: to say only "digits" would not help a caller who sent the number 1. */
 const textRuleOf = (schema: Record<string, unknown>): string =>
   typeof schema.rule === 'string' ? `a text: ${schema.rule}` : 'a text'
 

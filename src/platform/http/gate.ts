@@ -24,7 +24,7 @@ type Fetch = (request: Request) => Response | Promise<Response>
 const ALWAYS_MAX = 8
 /** With all that waits for events, nodes and slow clients. */
 const UNDER_WAY_MAX = 5_000
-/** A request that takes so many times longer than anybody should wait waits for something else. */
+/** A request that takes so many times longer than a caller should wait waits for something else. */
 const COUNTED_TIMES = 5
 const PROBED_EVERY_MS = 50
 /** A probe takes some milliseconds. */
@@ -74,7 +74,7 @@ const watchLateness = ({ probe, isNeeded }: Pick<GateInput, 'probe'> & { readonl
 
 const leavers = new WeakMap<Request, () => void>()
 
-/** From now on the request only waits for others, and keeps no other request waiting. */
+/** From now on the request only waits, and keeps no other request waiting. */
 export const noteWaiting = (request: Request): void => leavers.get(request)?.()
 
 /** Lets requests in to `fetch`, or answers 503 `busy`. */

@@ -30,7 +30,7 @@ const COUNTED_FAILURES = FAILURE_CODES.filter((code) => code !== 'reorganised')
 
 /**
  * prom-client's default metrics that we leave out: those that are right only on Node (heap spaces, handles, version),
- * and those that are no number before the first measurement (some of the event loop's lag).
+ * and those that are not numbers before the first measurement (some of the event loop's lag).
  */
 const NOT_SHOWN =
   /^(?:nodejs_(?:active_|heap_space_|gc_|version_|eventloop_lag_(?:mean|stddev|min)_)|process_heap_bytes$)/

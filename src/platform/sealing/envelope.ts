@@ -105,7 +105,7 @@ export const seal = (input: {
   return Buffer.concat([header, nonce, ciphertext])
 }
 
-/** @throws EnvelopeError if it is no envelope of a known version. */
+/** @throws EnvelopeError if it is not an envelope of a known version. */
 export const keyIdOf = (sealed: Uint8Array): number => {
   if (sealed.length < CIPHERTEXT_OFFSET + TAG_BYTES) throw new EnvelopeError('truncated')
   if (sealed[0] !== VERSION) throw new EnvelopeError('unknown version')

@@ -36,7 +36,7 @@ type Requests = {
 
 export type HasRequests = { readonly requests: Requests }
 
-/** A client can send any method. Only these become labels and names, so that nobody can create series. */
+/** A client can send any method. Only these become labels and names, so that no client can create series. */
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 /** Asked every few seconds, by programs. */
 const UNTRACED = /^[^?#]*\/(?:healthz|readyz|metrics)$/

@@ -1,6 +1,6 @@
 // How long the parts of a call took, for a client that traces its requests and asked for it. Only waiting and what
 // takes long by design is measured: no part computes with a private key alone, and all times are rounded, so that an
-// API which somebody else controls learns no more than from the time of its answers.
+// API which an attacker controls learns no more than from the time of its answers.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 

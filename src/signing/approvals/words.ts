@@ -149,7 +149,7 @@ export const approvalWords = (
   }
 }
 
-/** A sentence of the preview. It has texts of others between “ and ”, and has no such marks within them. */
+/** A sentence of the preview. Texts that strangers chose stand between “ and ”, and have no such marks within. */
 const parseSentence = (text: string): Sentence =>
   text.split(/[“”]/).reduce<Sentence>((before, part, at) => say`${before}${at % 2 === 0 ? part : name(part)}`, [])
 

@@ -144,7 +144,7 @@ export const describePolicy = async (ctx: SigningCtx, input: Reach & ProposedPol
   }
 }
 
-/** Policies of developer-controlled wallets are left out: they grant nothing to anybody. Oldest first. */
+/** Leaves out policies of developer-controlled wallets: these policies grant nothing. Oldest first. */
 export const describedPolicies = async (
   ctx: SigningCtx,
   input: Reach & { readonly id: string | null; readonly limit: number; readonly offset: number },

@@ -108,7 +108,7 @@ const checked = (
 const createReading = (chain: Pick<Chain, 'addressKind'>, { readerOf }: DeclaredCalls, intents: readonly Intent[]) => {
   const unread = checked(chain, intents, [])
   const selectors = new Set(intents.map(({ input }) => input.slice(0, 10).toLowerCase()))
-  /** By the declaration, then by the selector: no text is made for each policy. */
+  /** Keyed by the declaration, then by the selector: no text is made for each policy. */
   const read = new Map<string, Map<string, Checked>>()
   return (named: ArgumentRule | undefined): Checked => {
     const { selector, declaration } = named ?? {}

@@ -1,4 +1,4 @@
-// Chooses a nonce. There is no counter: the chain's counts and our live and mined rows decide each time.
+// Chooses a nonce. No counter is stored: the chain's counts and our live and mined rows decide each time.
 
 import type { HasDb } from '../../../db/client.ts'
 import { readHeldNonces, type Signer } from '../../../db/queries/transactions.ts'

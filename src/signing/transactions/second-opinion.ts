@@ -19,7 +19,7 @@ export const hasSucceeded = (
   { success, executedBy }: Extract<HashStatus, { kind: 'mined' }>,
 ): boolean => success && (contractWallet === null || kind === 'deployment' || executedBy.includes(contractWallet))
 
-/** A node that does not answer does not agree: if it stays away, it is no longer asked. */
+/** A node that does not answer does not agree: if it stays away, we stop asking it. */
 const doAllAgree = async (
   ctx: HasLog,
   { chain, agrees }: { readonly chain: AskedChain; readonly agrees: (opinion: Opinion) => Promise<boolean> },

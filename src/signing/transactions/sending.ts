@@ -39,7 +39,7 @@ type SendingInput = {
   readonly turn: Turn
 }
 
-/** Somebody else may deploy the wallet while this prepares the deployment: then it starts again. */
+/** Another account may deploy the wallet while this prepares the deployment: then it starts again. */
 const TRIES_MAX = 3
 
 export const batchUnsupported = (): AppError =>

@@ -135,7 +135,7 @@ const executionUnsigned = async (ctx: SigningCtx, input: SigningInput): Promise<
   if (contract === null || key === null) throw new Error('only a contract wallet executes, with its key')
   const { wallet, contractWallets, isDeployed } = contract
   const from = signerAddressOf(chain, row)
-  // It takes no nonce, so it waits for nobody.
+  // It takes no nonce, so it waits for no other transaction.
   const turn = async () => {}
   const execution = makeExecution(ctx, {
     chain,

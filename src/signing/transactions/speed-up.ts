@@ -31,7 +31,7 @@ import { attemptsToKeep } from './transition.ts'
 import { type ActedOn, lockWaiting, noSuchTransaction } from './waiting.ts'
 
 // A speed-up signs what is in rows that the worker may write, so rows alone must not cause a signature. An earlier
-// signature of the same key proves what its owner asked for: nobody else can make one.
+// signature of the same key proves what its owner asked for: only the owner can have one made.
 
 /**
  * Requires that the wallet's key signed the same transaction before, at any fees, and that all attempts, whose fees the
@@ -136,7 +136,7 @@ const priceAgain = async (chain: Chain, row: TransactionRow, fees: FixedFees) =>
   return { intent, unsigned, atMarket: await marketOr(unsigned, () => chain.fill(open, from, { nonce })), accountState }
 }
 
-/** Above the ceiling there is no market price: then the caller's fees count. */
+/** Above the ceiling no market price is known: then the caller's fees count. */
 const marketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Promise<Unsigned> => {
   try {
     return await ask()

@@ -72,7 +72,7 @@ const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | nu
 
 type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
 
-/** Nobody learns what wallets beyond their reach have signed. */
+/** No caller learns what wallets beyond their reach have signed. */
 const signedWithinReach = async ({ db, wallets }: SigningCtx, input: StatusQuery): Promise<Signed | null> => {
   const signature = await findMortalSignature(db, input)
   if (signature === null) return null

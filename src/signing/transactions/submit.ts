@@ -119,7 +119,7 @@ type RecordInput = SubmitInput & {
   readonly key: Signing
   readonly sending: Sending
   readonly submitted: Submitted
-  /** Of the deployment, if there is one. */
+  /** Identifies the deployment, if there is one. */
   readonly deploymentId: string
   readonly traceparent: string | null
 }

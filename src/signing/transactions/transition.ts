@@ -79,7 +79,7 @@ export type TransactionEvent =
 /** Effects are idempotent, and are requested again if they were lost. */
 export type TransactionEffect =
   | { readonly kind: 'send'; readonly attempt: number }
-  /** Erase the raw bytes: they are not needed any more, and anybody who has them can send them. */
+  /** Erase the raw bytes: the service needs them no more, and any reader of them can send them. */
   | { readonly kind: 'erase_raw' }
 
 /** `rungs` rungs, then the cancel, then cancels from before a speed-up. `isFixed`: the caller fixed the fee. */

@@ -60,7 +60,7 @@ const actedOn = ({ id: transactionId, network, status }: TransactionRow): ActedO
   status,
 })
 
-/** Nobody locks what is beyond their reach. It reads no signed bytes: the console may not. */
+/** No caller locks what is beyond their reach. It reads no signed bytes: the console may not. */
 const lockWithin = async (tx: Tx, { id, reach }: Act): Promise<Locked> => {
   if (reach !== null && (await findTransaction(tx, { ...reach, id })) === null) throw noSuchTransaction()
   // The caller may have written the id in capitals.

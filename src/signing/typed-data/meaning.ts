@@ -30,7 +30,7 @@ type Kind = (typeof KINDS)[number]
 
 export const EFFECTS = ['may_take', 'sends', 'receives'] as const
 
-/** `from` and `to`: canonical addresses, or empty for anybody. */
+/** `from` and `to`: canonical addresses, or empty for any address. */
 export type Move = {
   readonly effect: (typeof EFFECTS)[number]
   readonly standard: 'coin' | 'token' | 'nft'
@@ -57,7 +57,7 @@ export type Meaning = {
   readonly contract: string | null
   /** Whose assets it moves; null if it does not say. */
   readonly account: string | null
-  /** Who may use it; null: anybody. */
+  /** Who may use it; null: any address. */
   readonly spender: string | null
   readonly moves: readonly Move[]
   /** Each of them can be used alone. */

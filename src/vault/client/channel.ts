@@ -21,7 +21,7 @@ export type Channel = {
   flowing(): Promise<void>
   /**
    * To be called again and again. @returns for how many calls the other side has left a message unfinished, or has not
-   * read what was sent. So a process that stood still itself accuses nobody.
+   * read what was sent. So a process that stood still itself does not accuse its peer.
    */
   stalled(): number
   /** Ends it after what was sent. */
@@ -36,7 +36,7 @@ type Handlers = {
   readonly enterRoom?: (
     onRoom: () => void,
   ) => Disposable & { readonly take: NonNullable<Parameters<typeof createFrameReader>[0]> }
-  /** Whoever takes a message disposes of it. @throws Refused */
+  /** The code that takes a message disposes of it. @throws Refused */
   readonly onMessage: (message: Message) => void
   /** The other side sent something that may not come. */
   readonly onRefused: (why: string) => void

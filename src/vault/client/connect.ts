@@ -71,7 +71,7 @@ export type Client = {
 const noServer = () =>
   new AppError('unavailable', 'No vault can be reached: try again in a few seconds.', { retryAfterSeconds: 1 })
 
-/** Lines in turn. A server that answered lately that its root key does not fit is used only if there is no other. */
+/** Lines in turn. A server that answered lately that its root key does not fit is used only if it is the only one. */
 const createTurns = () => {
   const unfitUntilMs = new WeakMap<Line, number>()
   let turn = 0

@@ -82,7 +82,7 @@ export const failureOf = (thrown: unknown, audience: Audience): Failure => {
   }
 }
 
-/** The error as it was thrown on the other side. @throws Refused for what is no failure. */
+/** The error as it was thrown on the other side. @throws Refused for a value that is not a failure. */
 export const errorOf = (failure: unknown): AppError => {
   if (!isFailure.Check(failure)) throw new Refused('a failure is not as it should be')
   const { code, message, unfit, ...options } = failure

@@ -76,9 +76,9 @@ type FrameReader = Disposable & {
   push(chunk: Uint8Array): void
   /** The next whole message, or null. @throws Refused, as soon as a length is too large. */
   next(): Message | null
-  /** Whether there was no room for the next message. */
+  /** Whether the next message found no room. */
   isWaiting(): boolean
-  /** Whether something was received that is no whole message yet. */
+  /** Whether it has received part of a message. */
   isAmid(): boolean
 }
 
@@ -96,7 +96,7 @@ export const createFrameReader = (takeRoom: (bytes: number) => Disposable | null
   let begun: Begun | null = null
   let isWaiting = false
 
-  /** Moves what belongs to the message that has begun. @returns the others. */
+  /** Moves what belongs to the message that has begun. @returns the other bytes. */
   const fill = (message: Begun, chunk: Uint8Array): Uint8Array => {
     const part = chunk.subarray(0, message.bytes.length - message.received)
     message.bytes.set(part, message.received)

@@ -146,7 +146,7 @@ export const openLine = (input: {
     channel.send({ protocol: PROTOCOL, name: input.name, ...(input.wantsTimings && { timings: true }) })
   })
 
-  /** The server would close the connection, which others use too. */
+  /** The server would close the connection, which other requests use too. */
   const refused = (why: string) => new AppError('invalid_input', `This cannot be passed on to the vault: ${why}.`)
 
   /** @throws AppError for what the server would refuse. */

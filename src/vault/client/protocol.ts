@@ -26,7 +26,7 @@ export const LEAVING = 'leaving'
 
 export const ALIVE_EVERY_MS = 500
 /**
- * Both sides wait so long for the other one's hello: it is no heartbeat, and a machine under load may be slow at a
+ * Both sides wait so long for the other one's hello: no heartbeat follows, and a machine under load may be slow at a
  * start.
  */
 export const HELLO_WAIT_MS = 5_000

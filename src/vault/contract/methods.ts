@@ -139,9 +139,9 @@ export const METHODS = methods({
     repeatable: true,
   },
   /**
-   * Puts a developer-controlled wallet under policies, and all others of its keyring with it, because they have the
-   * same keys. From then on only policies open them: there is no signature by the secret alone, no message, no export,
-   * no further wallet and no further policy.
+   * Puts a developer-controlled wallet under policies, and all other wallets of its keyring with it, because they have
+   * the same keys. From then on only policies open them: the secret alone opens no signature, no message, no export, no
+   * further wallet and no further policy.
    */
   putUnderPolicies: { input: Fields(keyRequest), repeatable: true },
   /** Deletes a policy's lock, with the PIN or the secret: either may revoke it. */
@@ -360,7 +360,7 @@ export const OPERATOR_METHODS = methods({
     output: Fields({ dropped: Count }),
     repeatable: true,
   },
-  /** For `audit verify`: the vault's rows that somebody else has written, put back or deleted. */
+  /** For `audit verify`: the vault's rows that another program has written, put back or deleted. */
   forgedRows: {
     input: Fields({ projectId: OrNull(Id) }),
     output: Fields({ forged: forgedRows, unfinished: forgedRows }),

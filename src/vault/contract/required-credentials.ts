@@ -23,7 +23,7 @@ export type Credentials = CallerAddress & {
   readonly userSecret?: SecretText | undefined
 }
 
-/** The credentials that the request needs; null for one that it does not need. Of a user there is one at most. */
+/** The credentials that the request needs; null for one that it does not need. A user supplies at most one. */
 export type Proof = CallerAddress & {
   readonly developerSecret: SecretText | null
   readonly userPin: SecretText | null

@@ -51,7 +51,7 @@ export type OpenPolicies = Disposable & {
   /**
    * Opens the key by one of the policies, charges it and signs, as `OpenPolicyKey.sign` does. The terms are those that
    * were read.
-   * @throws busy if it is asked too late; KeyClosed if it is asked again, or if there is no policy.
+   * @throws busy if it is asked too late; KeyClosed if it is asked again, or if no policy exists.
    */
   sign(by: SignBy, ...uses: readonly KeyUse[]): Promise<Signatures>
 }
@@ -101,8 +101,8 @@ export type Checkpoint = OutputOf<typeof OPERATOR_METHODS.signCheckpoint>
 /** Forged rows of the vault, and `unfinished` ones, which a stopped process can also leave. */
 export type VaultRows = OutputOf<typeof OPERATOR_METHODS.forgedRows>
 /**
- * A row that decides something, and that another program than ours has written, put back or deleted. `id`: within its
- * project.
+ * A row that decides something, and that a program other than the vault has written, put back or deleted. `id`: within
+ * its project.
  */
 export type ForgedRow = VaultRows['forged'][number]
 /** `done` of `total` rows. */

@@ -1,4 +1,4 @@
-// Judges calls by rules on recipient, value and function again in the vault, because somebody else may control the API
+// Judges calls by rules on recipient, value and function again in the vault, because an attacker may control the API
 // that judged them first. The API alone judges rules on a function's arguments: the vault decodes no call data. Pure.
 
 import type { PolicyTerms } from '../../../db/queries/vault/policies.ts'

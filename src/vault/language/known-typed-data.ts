@@ -1,4 +1,4 @@
-// Typed data of well-known contracts, recognised by the text of its type (encodeType), and what somebody can take with
+// Typed data of well-known contracts, recognised by the text of its type (encodeType), and what a spender can take with
 // it. A contract accepts only data of its own types. The vault counts with this code, and previews show with it.
 
 import type { TypedData } from './payload.ts'
@@ -111,7 +111,7 @@ export const ordersIn = (type: KnownType, message: Values): readonly Values[] =>
   )
 }
 
-/** The amounts of ERC-20 that somebody can take, in base units. @param typedData checked before, of this known type */
+/** The amounts of ERC-20 that a spender can take, in base units. @param typedData checked before, of this known type */
 export const readGrants = (type: KnownType, { domain, message }: TypedData): readonly Grant[] => {
   const contract = domain.verifyingContract?.toLowerCase() ?? ''
   switch (type) {

@@ -1,4 +1,4 @@
-// Reads how much of an ERC-20 token a call takes, or allows somebody to take: of five functions only, and only in the
+// Reads how much of an ERC-20 token a call takes, or allows a spender to take: of five functions only, and only in the
 // strict form (full words, no further bytes, no dirty upper bits). The effect of any other call cannot be known from
 // outside.
 

@@ -1,7 +1,7 @@
-// Compares the catalogue of the database with what the migrations make. A trigger, a rule or a function that somebody
-// planted there would change what the vault reads, or undo what it writes, although each row has its MAC. While the
-// catalogue differs in what concerns a vault, the vault opens no key. It goes on to serve, so that operators can ask
-// what is wrong.
+// Compares the catalogue of the database with what the migrations make. A trigger, a rule or a function that an
+// attacker planted there would change what the vault reads, or undo what it writes, although each row has its MAC.
+// While the catalogue differs in what concerns a vault, the vault opens no key. It goes on to serve, so that operators
+// can ask what is wrong.
 
 import { catalogueDifferences, type Difference } from '../../../db/catalogue.ts'
 import type { Db } from '../../../db/client.ts'
@@ -9,7 +9,7 @@ import { AppError } from '../../platform/errors.ts'
 import type { Refusals, RefusalsLog } from './refusals.ts'
 
 const RETRY_SECONDS = 60
-/** An exclusive lock of a table stops a look, and must not hide for long what somebody plants meanwhile. */
+/** An exclusive lock of a table stops a look, and must not hide for long what an attacker plants meanwhile. */
 const UNREAD_MAX_MS = 600_000
 
 export type Catalogue = ReturnType<typeof createCatalogue>

@@ -1,7 +1,7 @@
-// Connections that were closed for bad input, for the log and the audit. Whoever reaches the socket can spoil
-// connections without end, so they are counted: of each reason the first is in the audit at once, and those that follow
-// share a row for half a minute. Reasons are sentences of ours, so there are few. A vault that is killed loses what it
-// has only counted.
+// Connections that were closed for bad input, for the log and the audit. A client that reaches the socket can spoil
+// connections without end, so they are counted: the first of each reason is in the audit at once, and later ones share
+// a row for half a minute. The vault chooses the reasons, so there are few. A vault that is killed loses what it has
+// only counted.
 
 import type { Audit } from '../../platform/audit/audit.ts'
 

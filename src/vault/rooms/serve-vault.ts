@@ -45,7 +45,7 @@ const createOpenKeys = () => {
       if (of(connection).size >= KEYS_A_CONNECTION_MAX)
         throw new AppError('busy', 'Too many keys are open: try again.', { retryAfterSeconds: 1 })
       const opened = await opening()
-      // Nobody would close it.
+      // No code would close it.
       if (connection.ended.aborted) opened.key[Symbol.dispose]()
       lastHandle += 1
       of(connection).set(lastHandle, opened)
@@ -144,7 +144,7 @@ type Serving = {
 }
 
 /**
- * Lets APIs and the operator ask a vault. An API that somebody else controls can ask nothing that only an operator may.
+ * Lets APIs and the operator ask a vault. An API that an attacker controls can ask nothing that only an operator may.
  * @returns the places for clients; the first is the operator's.
  * @throws Error with a sentence for the operator if it cannot listen there.
  */

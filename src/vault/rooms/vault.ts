@@ -3,8 +3,8 @@
 // Read the rooms in this order: sealing (how a secret lies in a row, and which key opens which), root (the root key and
 // the project keys that it wraps), credentials (checks, limits and changes of PINs and developer secrets), keys
 // (derivation and signing), wallets (making and opening them), rotation, journal (what survives the loss of the
-// database), chain (what makes a change of the audit visible), wire (how others reach the vault). Others import the
-// files beside this one, never a room.
+// database), chain (what makes a change of the audit visible), wire (how other processes reach the vault). Other
+// folders import the files beside this one, never a room.
 //
 // Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used.
 // Key bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.
@@ -61,7 +61,7 @@ const binding =
     return output
   }
 
-/** For what stops something, and must work in an emergency: it does not wait until the database is whole again. */
+/** Serves calls that stop something, in an emergency too: it does not wait until the database is whole again. */
 const urgent =
   (ctx: RoomCtx) =>
   <Input extends readonly unknown[], Output>(work: (ctx: RoomCtx, ...input: Input) => Promise<Output>) =>

@@ -30,7 +30,7 @@ const handOver = async (page: Page, returnTo: string): Promise<void> => {
     body: bindingOf(page.codeChallenge),
   })
   await callAsUser(page, '/users/complete-session-challenge', { body: { code } })
-  // The app uses the code to get its own session, so this page's session is no longer needed.
+  // The app uses the code to get its own session, so this page needs its session no more.
   await leaveSession(page)
   const answer = new URLSearchParams({ session_challenge_code: code })
   if (page.state !== null) answer.set('state', page.state)

@@ -130,7 +130,7 @@ export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object
     if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
     return await ask(wire, { mediation: 'conditional', signal })
   } catch (error) {
-    // The user has chosen a passkey, and it cannot be read. Other errors are of a suggestion that nobody has taken.
+    // The user has chosen a passkey, and it cannot be read. Other errors are of a suggestion that no user has taken.
     if (error instanceof UserMessage) throw error
     return null
   } finally {

@@ -121,7 +121,7 @@ const byLink = (page: Page): void => {
 
 const byDevice = (page: Page): void => {
   onPress('device-start', async () => {
-    // Whoever sees the code on this screen does not have the secret.
+    // A stranger who sees the code on this screen lacks the secret.
     const { verifier, codeChallenge } = await newVerifier()
     const body = bindingOf(codeChallenge)
     const { code } = await page.wire<SessionChallenge>('/users/create-session-challenge', { body })

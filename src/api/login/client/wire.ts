@@ -30,7 +30,7 @@ export type Call = {
   readonly method?: 'GET' | 'POST'
   readonly body?: object
   readonly token?: string
-  /** For a call that must be done only once. */
+  /** Marks a call that must be done only once. */
   readonly idempotencyKey?: string
   /** The answer sets a cookie. */
   readonly takesCookie?: boolean

@@ -1,8 +1,8 @@
 // Call data for executions by a Safe. One call is passed as it is. Several calls go by delegate call to
 // MultiSendCallOnly, all or none. A creation goes by delegate call to CreateCall, because a Safe cannot create
 // contracts itself. The signature is the sender's approval (v = 1). It is valid only if the owner is the sender, so the
-// inner nonce need not be known, and nobody else can resend it. safeTxGas is 0, so that a failure inside reverts all of
-// it (GS013).
+// inner nonce need not be known, and no other account can resend it. safeTxGas is 0, so that a failure inside reverts
+// all of it (GS013).
 
 import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem'
 import { AppError } from '../../../platform/errors.ts'

@@ -83,7 +83,7 @@ export const findFailingCall = async (context: NodeContext, input: Input): Promi
     const [reason] = await describeFailures(context, [{ to, failed }])
     return { reason: reason ?? failed.failure, index, isUnfunded: failed.failure === NO_FUNDS_REASON }
   } catch (error) {
-    // For an older block the reason is optional: nodes prune state, and each reports this in its own way.
+    // The reason is optional for an older block: nodes prune state, and each reports this in its own way.
     if (error instanceof NodeUnavailable && input.blockNumber !== undefined) return null
     throw error
   }

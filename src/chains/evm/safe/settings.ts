@@ -76,7 +76,7 @@ export const deriveContractWallet = (owner: string): ContractWallet => {
 export const deploymentData = ({ owner }: ContractWallet): Hex =>
   encodeFunctionData({ abi: FACTORY, args: [SAFE_ADDRESSES.singleton, encodeInitializer(owner), SALT_NONCE] })
 
-/** The factory creates the wallet and sets it up in one call, so nobody else can set it up. Pure. */
+/** The factory creates the wallet and sets it up in one call, so no other account can set it up. Pure. */
 export const deployment = (wallet: ContractWallet): Intent => ({
   to: SAFE_ADDRESSES.proxyFactory,
   value: 0n,

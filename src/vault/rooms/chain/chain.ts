@@ -4,7 +4,7 @@
 //     chain, n, head(n - 1), audit id, MAC of the row, the row)
 //
 // Vaults make them. A row's MAC proves who wrote it (platform/audit/audit.ts), and its link what a vault has seen. So
-// nobody without the deployment's key can change, remove, add or move a row before the last link, or make a link. An
+// only a holder of the deployment's key can change, remove, add or move a row before the last link, or make a link. An
 // attacker who removes the end of a chain, or has the key, still cannot get a head again that was published elsewhere,
 // for instance in the log.
 //

@@ -1,6 +1,6 @@
 // Makes, replaces and removes the secrets that open a user key beside the PIN. Each needs another proof of the owner in
-// the same request, so a stolen session alone adds none. A secret cannot remove itself, so nobody removes the last one
-// that opens.
+// the same request, so a stolen session alone adds none. A secret cannot remove itself, so the last one that opens
+// always stays.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../../../db/client.ts'

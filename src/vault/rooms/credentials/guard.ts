@@ -31,7 +31,7 @@ import type { DeploymentKey } from '../root/root-key.ts'
 import type { ChargedGuess, Guesses } from './guesses.ts'
 
 // How many wrong credentials one caller may send. The limit of each owner does not stop a caller who tries
-// one PIN on many owners; these limits do. They lock nobody's wallet.
+// one PIN on many owners; these limits do. They lock no wallet.
 //
 // PINs: wrong ones in an hour, counted in the database, so that more processes or a restart give no new tries.
 //
@@ -43,13 +43,13 @@ import type { ChargedGuess, Guesses } from './guesses.ts'
 //                     the address, in whatever project       n
 //
 // A caller at a limit gets 429 until an hour after the first wrong PIN. Users do not count against the project, because
-// anybody may become a user of it and send wrong PINs for own wallets, nor against the address of a project's servers,
-// which several projects may share. PINs that are checked at the same time can exceed a limit, by at most eight for
-// each process.
+// any person may become a user of it and send wrong PINs for own wallets, nor against the address of a project's
+// servers, which several projects may share. PINs that are checked at the same time can exceed a limit, by at most
+// eight for each process.
 //
 // Developer secrets: wrong ones in a minute, counted in memory, as a secret has at least 16 characters:
 // n, WRONG_SECRETS_PER_MINUTE, for a caller; 5 n for all keys of a project, and 5 n for all its users, as an API that
-// somebody controls can name ever new callers.
+// an attacker controls can name ever new callers.
 
 const PIN_WINDOW_SECONDS = 3_600
 const OF_ADDRESS = 2

@@ -1,7 +1,7 @@
 // The count of an owner's wrong PINs. Each change renews the MAC of its row (sealing/row-mac.ts), so an attacker with
 // the database cannot lower it. The vault reads and checks the row, computes the next one, and writes that only if the
 // row is still the one that it read. A row whose MAC does not fit, or that is gone, opens nothing until an operator
-// unlocks the owner. A MAC cannot detect that somebody put back an earlier row of the same owner.
+// unlocks the owner. A MAC cannot detect that an attacker put back an earlier row of the same owner.
 
 import type { Db, Tx } from '../../../../db/client.ts'
 import type { TryLimit } from '../../../../db/queries/throttles.ts'
@@ -81,7 +81,7 @@ const nextOf = async ({ projectKeys, now }: Parts, row: GuessesRow, counted: Cou
 const isAsWritten = ({ projectKeys }: Parts, row: GuessesRow): Promise<boolean> =>
   projectKeys.isAsWritten({ row: boundGuesses(row), mac: row.mac })
 
-/** `isEarlier`: somebody put back an earlier row. The floors are read first, as a row may change once it is read. */
+/** `isEarlier`: an earlier row was put back. The floors are read first, as a row may change once it is read. */
 const reading = async <Found extends Awaited<ReturnType<typeof lockGuesses>>>(
   { journal }: Parts,
   { projectId, ownerId }: Owner,
@@ -219,7 +219,7 @@ const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: Gue
   return (await read(parts, { projectId, ownerId, limits: [] }))?.isEarlier === true
 }
 
-/** The owners whose count is gone or not as it was written. @param of.projectId null: of all projects. */
+/** The owners whose count is gone or was changed outside of the vault. @param of.projectId null: of all projects. */
 export const forgedGuesses = async (
   parts: Parts,
   of: { readonly projectId: string | null },

@@ -59,7 +59,7 @@ const keepInJournal = (
   note: { readonly projectId: string; readonly about: string; readonly isActive: boolean },
 ): void => {
   const where = { project_id: note.projectId }
-  // Of a project that was there before, as this call may be a repetition.
+  // The project may be there already, as this call may be a repetition.
   const freezes = { table: 'freeze_lists', where: { id: note.projectId } } as const
   journal.addSeen({ table: 'project_keys', where }, { table: 'developer_keys', where }, freezes)
   journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })

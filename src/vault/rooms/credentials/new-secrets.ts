@@ -8,7 +8,7 @@
 //     Human-Chosen PINs", ASIACCS 2017). Which ten everybody tries first: Markert, Bailey, Golla, Dürmuth, Aviv, "This
 //     PIN Can Be Easily Guessed", IEEE S&P 2020.
 //   - A thief who knows the date of birth opens one of 11 to 18 stolen wallets (Bonneau, Preibusch, Anderson: "A
-//     birthday present every eleven wallets?", FC 2012). We know nobody's birthday, so every date is refused.
+//     birthday present every eleven wallets?", FC 2012). The vault knows no owner's birthday, so it refuses every date.
 //
 // The rules and the list refuse 93,509 of the million PINs; 84,232 of them are dates. Of the 740 six-digit texts among
 // the 49,233 commonest passwords in @zxcvbn-ts/language-common 4.1.3, they refuse the first 100 and 454 in all.
@@ -30,7 +30,7 @@ const lengthOf = (bytes: Uint8Array): number =>
 
 const isText = (secret: SecretText): boolean => (typeof secret === 'string' ? secret.isWellFormed() : isUtf8(secret))
 
-/** Nobody can type these: U+0000 to U+001F, and U+007F to U+009F. */
+/** No person can type these: U+0000 to U+001F, and U+007F to U+009F. */
 const hasControlCharacter = (bytes: Uint8Array): boolean =>
   bytes.some((byte, at) => byte < 0x20 || byte === 0x7f || (byte < 0xa0 && byte >= 0x80 && bytes[at - 1] === 0xc2))
 

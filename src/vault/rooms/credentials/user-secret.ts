@@ -1,6 +1,6 @@
 // A `user_secret` is one of two things, which differ in their form: a recovery code, or 32 bytes in base64url that a
-// passkey computes with the WebAuthn extension `prf`. Nobody can guess either. So each opens the user key without
-// argon2 and without a guess limit, also for an owner whose PIN is locked.
+// passkey computes with the WebAuthn extension `prf`. Neither can be guessed. So each opens the user key without argon2
+// and without a guess limit, also for an owner whose PIN is locked.
 //
 // A recovery code has 128 random bits in 32 characters that people can type, in groups of four:
 //   26 characters  the bits, most significant first; two zero bits fill the last character

@@ -2,14 +2,14 @@
 //
 //   MAC in hex (64) | ' ' | JSON | '\n'      MAC(n) = HMAC-SHA-256(key, MAC(n - 1) | JSON)
 //
-// So the vault notices a line that somebody edited, added, removed or moved. A kill may have cut off the last line: no
-// request was answered for it, so the vault removes it. If other lines follow a wrong one, it removes nothing.
+// So the vault notices a line that an attacker edited, added, removed or moved. A kill may have cut off the last line:
+// no request was answered for it, so the vault removes it. If other lines follow a wrong one, it removes nothing.
 //
 // The first record names the journal. In a journal that was compacted it also has the number of the last record that
 // was left out, and the floors that those records raised.
 //
 // A journal may be written to several files, for instance on two disks. At the start the longest file is right, and the
-// vault copies it to the others.
+// vault copies it to the other files.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { copyFile, type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -20,7 +20,7 @@ import { hmac } from '../../../platform/sealing/kdf.ts'
 const CHUNK_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a
 const MAC_HEX = 64
-/** One record in so many is remembered with its place. The others are found from there. */
+/** The vault remembers the place of one record in so many, and finds the other records from there. */
 const RECORDS_A_PLACE = 256
 
 type Line = { readonly bytes: Buffer; readonly end: number }

@@ -38,7 +38,7 @@ const collect = async (file: JournalFile, from: number) => {
     for (const image of record.rows ?? []) {
       const { key, age } = readImage(image)
       const ofTable = images.get(image.table)
-      // The last one may be an earlier state that somebody wrote back. Of the same state it has the newest seal.
+      // The last one may be an earlier state that was written back. It has the newest seal of its state.
       if (isNewer({ ...image, age }, ofTable?.get(key))) ofTable?.set(key, { ...image, age })
     }
     audit.push(...(record.audit ?? []))
@@ -73,7 +73,7 @@ class Tried extends Error {
   }
 }
 
-/** The audit rows of all records that the table lacks: somebody deleted them, or the database never kept them. */
+/** The audit rows of all records that the table lacks: they were deleted, or the database never kept them. */
 export const findMissingAudit = async (db: Db, file: JournalFile): Promise<readonly MissingAudit[]> => {
   const missing: MissingAudit[] = []
   let waiting: AuditJson[] = []
@@ -98,7 +98,7 @@ export const lacksAny = async (
     })
   } catch (error) {
     if (error instanceof Tried) return error.written > 0
-    // A row that others refer to is missing, such as a project's.
+    // A row that other rows refer to is missing, such as a project's.
     if (isReferenceMissing(error)) return true
     throw error
   }

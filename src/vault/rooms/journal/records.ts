@@ -51,7 +51,7 @@ export const projectKeyRow = (of: { readonly projectId: string; readonly version
 /** Text of a line with a right MAC. The first record is the journal's head (`JournalHead`), without a time. */
 export const readRecord = (text: string): JournalRecord => JSON.parse(text) as JournalRecord
 
-// How new some rows must be at least. A MAC cannot detect that somebody put back an earlier state of a row; a vault
+// How new some rows must be at least. A MAC cannot detect that an attacker put back an earlier state of a row; a vault
 // that has written the later one can. What a vault writes raises the floor at the commit, whatever the table shows
 // afterwards. Rows that were never changed need no floor, with two exceptions. A used approval must exist: without its
 // row it could be used again. And the first list of delegates has an earlier state: none.

@@ -68,7 +68,7 @@ export const traceSignature = (
   return { hash: payload.kind === 'substrate_message' ? blake2b256(bytes) : prefixedHexOf(bytes), raw: null }
 }
 
-/** No signature covers how an extrinsic's bytes divide, so its hash alone could name one that nobody can send. Pure. */
+/** No signature covers how an extrinsic's bytes divide, so its hash alone could name one that cannot be sent. Pure. */
 export const hashCoveredBytes = ({ payload, bytes }: Covered): string | null =>
   payload.kind === 'extrinsic' ? blake2b256(bytes) : null
 

@@ -128,7 +128,7 @@ const writeBits = (plain: Uint8Array, bits: Uint8Array): number | null => {
   return words
 }
 
-/** Ignores spacing and capitals (NFKD). @returns bytes that the caller zeroes; null if it is no valid phrase. */
+/** Ignores spacing and capitals (NFKD). @returns bytes that the caller zeroes; null if it is not a valid phrase. */
 export const parsePhrase = (phrase: SecretText): Uint8Array | null => {
   using keys = new HeldKeys()
   if (phrase.length > PHRASE_BYTES_MAX) return null

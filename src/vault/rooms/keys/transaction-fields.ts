@@ -7,7 +7,7 @@ import { decodeRlp, type RlpItem } from './rlp.ts'
 const EMPTY: Uint8Array = new Uint8Array()
 /** RLP of a list begins with this byte, or with a higher one. */
 const LIST = 0xc0
-/** The fields of each type in their order. Two zeros follow in type 0, and the access list in the others. */
+/** The fields of each type in their order. Two zeros follow in type 0, and the access list in all other types. */
 const FIELDS = {
   0: ['nonce', 'maxFeePerGas', 'gas', 'to', 'value', 'data', 'chainId'],
   1: ['chainId', 'nonce', 'maxFeePerGas', 'gas', 'to', 'value', 'data'],

@@ -1,7 +1,7 @@
 // The most that signed payloads can take from their wallet, as far as the vault can read them: the cost of an EVM
-// transaction, of the calls of a contract wallet that it causes, and what these, or somebody with signed typed data,
-// take of the tokens that a policy limits. An extrinsic counts as nothing, because the vault lacks the runtime's
-// metadata to read it.
+// transaction, of the calls of a contract wallet that it causes, and what these, or a holder of signed typed data, take
+// of the tokens that a policy limits. An extrinsic counts as nothing, because the vault lacks the runtime's metadata to
+// read it.
 //
 // A key has two wallets on an EVM network: its own address, and the Safe that obeys it. A policy is for one of them, so
 // a payload by which the other one would act is refused.

@@ -22,7 +22,7 @@ const MARK = 3
 const KEY_NAME = /^projects\/[^/\s]+\/locations\/[^/\s]+\/keyRings\/[^/\s]+\/cryptoKeys\/[^/\s]+$/
 const VERSION_NAME = /\/cryptoKeyVersions\/([1-9][0-9]{0,8})$/
 
-/** Values of google.rpc.Code that are refusals. All others may pass by themselves. */
+/** Values of google.rpc.Code that are refusals. All other failures may pass by themselves. */
 const REFUSALS: ReadonlyMap<unknown, string> = new Map([
   [3, 'INVALID_ARGUMENT'],
   [5, 'NOT_FOUND'],

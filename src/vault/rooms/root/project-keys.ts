@@ -85,7 +85,7 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
   const rowMacs = async (of: Version): Promise<RowMacs> =>
     openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
 
-  /** For the version that made `mac`; null if there is none. It needs no database. The caller disposes of it. */
+  /** The key of the version that made `mac`; null if there is none. It needs no database. The caller disposes of it. */
   const rowMacsOf = async ({ projectId, mac }: Authenticated): Promise<RowMacs | null> => {
     const version = macKeyIdOf(mac)
     return version === null ? null : nullIfForged(rowMacs({ projectId, version }))

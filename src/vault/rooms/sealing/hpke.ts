@@ -64,7 +64,7 @@ const contextOf = (info: Uint8Array): Uint8Array =>
     labeledExtract(HPKE_SUITE, 'info_hash', { key: info }),
   ])
 
-/** X25519 of both. @throws EnvelopeError for a public key of small order: anybody knows the result. */
+/** X25519 of both. @throws EnvelopeError for a public key of small order: its result is no secret. */
 const agree = (privateKey: KeyObject, publicKey: Uint8Array): Uint8Array => {
   try {
     return moved(diffieHellman({ privateKey, publicKey: publicKeyFrom(publicKey) }))

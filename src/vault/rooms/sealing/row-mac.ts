@@ -3,8 +3,8 @@
 //
 //   key id(4, big-endian) | HMAC-SHA-256(HKDF(project key of this version, "row MAC"), the row)(32)
 //
-// A MAC binds the place of its row and all fields that decide. It cannot detect that somebody put back an earlier state
-// of the row.
+// A MAC binds the place of its row and all fields that decide. It cannot detect that an attacker put back an earlier
+// state of the row.
 
 import { timingSafeEqual } from 'node:crypto'
 import { type BoundFields, encodeFields, textsOf } from '../../../platform/sealing/bytes.ts'

@@ -1,6 +1,6 @@
 // A key from six digits (argon2id, RFC 9106).
 //
-// 19 MiB, t = 2, p = 1: of the settings of equal strength in OWASP's Password Storage Cheat Sheet one with little
+// 19 MiB, t = 2, p = 1: OWASP's Password Storage Cheat Sheet lists settings of equal strength; this one needs little
 // memory, for many verifications at once. No setting makes six digits strong: a million tries take hours. The guess
 // limit protects a PIN, and a root key that is kept elsewhere. argon2id only makes it more expensive for a thief who
 // has database and root key.

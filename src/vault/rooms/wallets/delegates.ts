@@ -144,7 +144,7 @@ export const requireAllowed = async (
 
 type ForgedList = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
-/** For `audit verify`: the lists that are not as they were written. @param input.projectId null: of all projects. */
+/** For `audit verify`: the lists that no vault wrote. @param input.projectId null: of all projects. */
 export const forgedDelegateLists = async (
   parts: Parts,
   input: { readonly projectId: string | null },

@@ -9,8 +9,8 @@ type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys }
 type ForgedKeyring = { readonly projectId: string; readonly id: string; readonly trouble: string }
 
 /**
- * For `audit verify`: the keyrings whose seed or locks are not as they were made. @param input.projectId null: of all
- * projects.
+ * For `audit verify`: the keyrings whose seed or locks were changed outside of the vault. @param input.projectId null:
+ * of all projects.
  */
 export const forgedLocks = async (
   { db, projectKeys }: Parts,

@@ -46,7 +46,7 @@ const withMac = (deploymentKey: DeploymentKey, row: Bound): FreezeListRow => ({
   mac: deploymentKey.authenticator(PURPOSE)(fieldsOf(row)),
 })
 
-/** The first version of a list: of a new project, or of the networks of a new deployment. */
+/** The first version of a list, for a new project or for the networks of a new deployment. */
 export const firstFreezeList = (deploymentKey: DeploymentKey, id: string): FreezeListRow =>
   withMac(deploymentKey, { id, freezes: [], version: 1 })
 
@@ -215,7 +215,7 @@ const TROUBLES = {
   repeated: 'the audit has a version of it twice',
 } as const
 
-/** For `audit verify`: the lists that are not as they were written. @param input.projectId null: of all projects. */
+/** For `audit verify`: the lists that no vault wrote. @param input.projectId null: of all projects. */
 export const forgedFreezeLists = async (
   { db, freezes }: Pick<RoomCtx, 'db' | 'freezes'>,
   input: { readonly projectId: string | null },

@@ -109,7 +109,7 @@ export const makeOwnerLock = async (
   input: Keyring & {
     readonly controlMode: ControlMode
     readonly controlKey: Uint8Array
-    /** null if the keyring is no seed: no further wallet comes from it. */
+    /** null if the keyring is not a seed: no further wallet comes from it. */
     readonly familyKeys: Uint8Array | null
     readonly credentialKey: Uint8Array
     readonly projectKeyVersion: number
@@ -214,7 +214,7 @@ export const exportKeyring = async (ctx: RoomCtx, request: KeyRequest): Promise<
   const { privateKey, publicKey } = await deriveKeyPair(ctx, { family: chain.family, kind, secret: seed })
   keys.hold(privateKey)
   if (Buffer.compare(publicKey, wallet.publicKey) !== 0 || !hasOwnAddress(wallet, chain)) throw walletForged(request)
-  // Durable before the seed leaves: there is no export without its row.
+  // Durable before the seed leaves: every export has its row.
   const details = { keyring_id: keyringId, keyring_kind: kind }
   await ctx.audit.commit({ projectId, actor, action: 'wallet_exported', subject: wallet.id, details })
   return textOf(kind, seed)

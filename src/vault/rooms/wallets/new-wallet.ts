@@ -178,8 +178,8 @@ type Answered = NewWalletInput &
   }
 
 /**
- * Opens the wallet's key from the rows as they are in their tables, because nobody could from a row that the database
- * damaged.
+ * Opens the wallet's key from the rows as they are in their tables, because a row that the database damaged would open
+ * for no caller.
  */
 const openOnce = async (
   ctx: RoomCtx,

@@ -54,7 +54,7 @@ const afterUse = (
   if (typeof limitCounts === 'string') return null
   const after = {
     uses: uses + use.uses,
-    // Without a limit, signatures that nobody can pay for could sum up to more than the column holds.
+    // Without a limit, signatures that no wallet can pay for could sum up to more than the column holds.
     spentValue: value > UINT256_MAX ? UINT256_MAX : value,
     spentFee: spentFee + use.fee,
     limitCounts,
@@ -108,7 +108,7 @@ export const openSpending = async (ctx: RoomCtx, input: Charged & { readonly row
     const locked = await lockSpending(tx, terms.id)
     if (locked === null) throw new PolicyClosed()
     if (!isWritten(macs, locked)) throw forged()
-    // An earlier row, which somebody wrote back. A row that is not locked may be earlier by another use alone.
+    // An earlier row, which was written back. A row that is not locked may be earlier by another use alone.
     if (locked.uses < ctx.journal.floorOf('policies', [terms.id])) throw forged()
     refuseExpired()
     const at = areRolling(terms) ? await commonTime(tx) : ctx.now()

@@ -4,14 +4,14 @@ import { chmod, lstat, mkdir, stat, unlink } from 'node:fs/promises'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 
-// Where a server listens: a file that only its owner and group may open, in a folder that no others may enter.
+// Where a server listens: a file that only its owner and group may open, in a folder that no other user may enter.
 
 /** sun_path on Linux has 108 bytes, on macOS 104, and ends with a zero. */
 const PATH_BYTES_MAX = 103
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
-/** Whether somebody accepts connections there. */
+/** Whether a process accepts connections there. */
 const isAnswered = (path: string): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const socket = createConnection(path)
@@ -35,9 +35,9 @@ const refuseOpenFolder = async (folder: string): Promise<void> => {
 }
 
 /**
- * Makes a path free to listen at: makes its folder (mode 0700), and removes a socket that nobody listens at any more.
- * @throws Error if others than owner and group may enter the folder, if somebody listens there, or if it is another
- * kind of file.
+ * Makes a path free to listen at: makes its folder (mode 0700), and removes a socket without a listener.
+ * @throws Error if other users than owner and group may enter the folder, if a process listens there, or if it is
+ * another kind of file.
  */
 const claimSocket = async (path: string): Promise<void> => {
   if (Buffer.byteLength(path) > PATH_BYTES_MAX) {

@@ -2,7 +2,7 @@
 //
 // Bad input ends its connection, and nothing else: `onRefused` says why, once. Whatever the end, `onEnd` follows, so
 // that all that belongs to the connection is given up. More requests than a connection may have under way wait in its
-// socket, and so do those for which there is no room.
+// socket, and so do those that find no room.
 
 import type { Socket } from 'node:net'
 import type { Static, TSchema } from '@sinclair/typebox'
@@ -94,7 +94,7 @@ export type ListenOptions = {
   /** Where the messages of all connections have their place; by default this server's own. */
   readonly room?: Room
   readonly aliveEveryMs?: number
-  /** An error that is none of ours to be seen by callers. */
+  /** An error whose text callers must not see. */
   readonly onFailure: (failure: { readonly error: unknown; readonly method: string }) => void
   /** A connection that has said hello has ended. */
   readonly onEnd: (connection: Connection) => void

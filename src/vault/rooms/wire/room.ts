@@ -1,9 +1,9 @@
 // Memory for messages, from the time when their length is known until their request has ended.
 //
 // A client that reaches the socket can begin messages and not end them, on many connections. So each connection has a
-// little memory of its own, where small messages always have room, and the others take theirs from room that all
-// connections share. One peer can have half of it. A message without room is not read until others have ended, first
-// come, first served. It waits for a few at most: what is begun must end in time (listen.ts).
+// little memory of its own, where small messages always have room, and larger messages take theirs from room that all
+// connections share. One peer can have half of it. A message without room is not read until other messages have ended,
+// first come, first served. It waits for a few at most: what is begun must end in time (listen.ts).
 
 /** Some hundreds of usual requests. */
 const OWN_BYTES = 256 * 1024
