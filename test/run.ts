@@ -1,15 +1,17 @@
-// The script behind `bun run test`: one PostgreSQL and one bundle of the programs for the whole run, then `bun test`
+// The script behind `bun run test`: one PostgreSQL, one bundle of the programs and the client's types, then `bun test`
 // over test/, then one closing line. Three files run at a time, as many wait for a chain or a process, each process
 // with its modules loaded once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in
 // their path. Files named `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the
 // long cases of what the last day's commits touched run afterwards (test/touched.ts).
 
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { stripVTControlCharacters } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
+import { TYPES_FILE } from '../client/generate.ts'
 import { scriptsIn } from './support/imports.ts'
 import { quickFolder, startTestPostgres } from './support/postgres.ts'
 import { bundlePrograms } from './support/programs.ts'
@@ -39,6 +41,7 @@ const TOUCHED_END_MINUTES = 20
 /** For test/transactions/nodes-soak.long.test.ts, which else takes a quarter of an hour. */
 const SOAK_SECONDS = '120'
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
+const CLIENT_TYPES = join(REPOSITORY, 'client/src', TYPES_FILE)
 
 /**
  * How the engine of the test processes works; the processes that tests start have an environment of their own. Most
@@ -108,6 +111,13 @@ export const failures = (output: string): readonly string[] => {
 }
 
 type Run = Tally & { readonly output: string }
+
+/** Makes the client's types, which are not committed. */
+const makeClientTypes = (variables: Readonly<Record<string, string>>): Promise<unknown> =>
+  promisify(execFile)(process.execPath, ['test/client/generate.ts'], {
+    cwd: REPOSITORY,
+    env: { ...process.env, ...variables },
+  })
 
 /** Runs `bun test`. @param input.stopping ends it in the middle: what it had shown by then is its result */
 const runBunTest = (input: {
@@ -219,6 +229,7 @@ const main = async (): Promise<void> => {
     const left = IS_LONG ? [] : scripts.filter((path) => path.endsWith('.long.test.ts'))
     if (left.length > 0) console.log(`Not run: ${left.join(', ')}. \`bun run test:long\` runs them.`)
     const variables = { ...programs, STRONGROOM_TEST_POSTGRES_URL: server.url }
+    if (chosen.length === 0 || !existsSync(CLIENT_TYPES)) await makeClientTypes(variables)
     runs.push(await runSuite(variables, timings, chosen))
     if (process.argv.includes(TOUCHED)) runs.push(...(await runTouched({ variables, begunAt })))
   } finally {

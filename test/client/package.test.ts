@@ -41,7 +41,7 @@ afterAll(async () => {
 })
 
 test('the generated files are those of the present document', async () => {
-  // Too long for a difference: `bun test/client/generate.ts` writes them again.
+  // Too long for a difference: `bun run build` writes them again.
   for (const [name, text] of Object.entries(await generatedFiles(document)))
     expect({ name, isCurrent: (await readFile(join(ROOT, 'client/src', name), 'utf8')) === text }).toEqual({
       name,
