@@ -158,7 +158,7 @@ export const SIGNING_ACTIONS = [
 ] as const
 
 /** Actions that only the vault writes, under a key that other programs do not have. */
-export const CUSTODY_ACTIONS = [
+export const VAULT_ACTIONS = [
   'project_created',
   'project_activated',
   'developer_secret_changed',
@@ -184,7 +184,7 @@ export const CUSTODY_ACTIONS = [
   'vault_connection_refused',
   ...VAULT_EVENTS,
 ] as const
-export type VaultAction = (typeof CUSTODY_ACTIONS)[number]
+export type VaultAction = (typeof VAULT_ACTIONS)[number]
 
 /** Actions that APIs and the command line write, under the identity key. */
 const API_ACTIONS = [
@@ -249,7 +249,7 @@ export const ARCHIVED_ACTIONS: ReadonlySet<AuditAction> = new Set([
 ])
 
 /** Every act that leaves an audit row. Its list says whose key proves the row. */
-export const AUDIT_ACTIONS = [...CUSTODY_ACTIONS, ...API_ACTIONS, ...WORKER_ACTIONS] as const
+export const AUDIT_ACTIONS = [...VAULT_ACTIONS, ...API_ACTIONS, ...WORKER_ACTIONS] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 export const APPROVAL_DECISIONS = ['approve', 'reject'] as const

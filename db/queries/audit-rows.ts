@@ -4,7 +4,7 @@ import { and, asc, desc, eq, gt, inArray, isNull, notInArray, sql } from 'drizzl
 import type { Queryable } from '../client.ts'
 import { eqIfGiven, firstRow, readRows } from '../rows.ts'
 import { audit } from '../schema.ts'
-import { type AuditAction, CUSTODY_ACTIONS, type Network, SECURITY_EVENTS, type SecurityEventKind } from '../words.ts'
+import { type AuditAction, type Network, SECURITY_EVENTS, type SecurityEventKind, VAULT_ACTIONS } from '../words.ts'
 
 export type AuditRecord = typeof audit.$inferSelect
 
@@ -32,7 +32,7 @@ export const pageOfServiceRows = async (
   const rows = await db
     .select({ row: audit, exactTime: EXACT_TIME })
     .from(audit)
-    .where(and(gt(audit.id, input.after), ofChain(input.chain), notInArray(audit.action, [...CUSTODY_ACTIONS])))
+    .where(and(gt(audit.id, input.after), ofChain(input.chain), notInArray(audit.action, [...VAULT_ACTIONS])))
     .orderBy(asc(audit.id))
     .limit(input.limit)
   return rows.map(({ row, exactTime }) => ({ ...row, exactTime: exactTime === true }))

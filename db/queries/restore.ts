@@ -1,4 +1,4 @@
-// What `cli restore` reads and writes outside of custody.
+// What `cli restore` reads and writes outside of the tables of the vault.
 
 import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'

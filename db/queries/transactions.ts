@@ -1,3 +1,5 @@
+// Transactions: the next nonce of a signer, what is inserted, sent, replaced and final.
+
 import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { firstRow, pickColumns } from '../rows.ts'
@@ -11,7 +13,7 @@ export type TransactionRow = typeof transactions.$inferSelect
 export type AttemptRow = typeof attempts.$inferSelect
 export type Signer = { readonly network: Network; readonly address: string }
 
-/** Written as in the indexes' conditions: a generic plan could not use them with a parameter. */
+/** Written without parameters, as in the conditions of the indexes: a generic plan can then use them. */
 export const isUnfinished = not(transactions.final)
 
 const LIVE = TRANSACTION_STATUSES.filter((status) => status === 'submitted' || status === 'pending')

@@ -34,7 +34,7 @@ export const insertUsedApproval = async (tx: Tx, row: UsedApproval): Promise<Row
   return provenImage(usedApprovals, meant, rows)
 }
 
-/** A policy without what proves its spending, which stays in custody. */
+/** A policy without what proves its spending, which only the vault reads. */
 export type PolicyRow = Omit<typeof policies.$inferSelect, 'mac'>
 
 /** What the owner of the wallet has agreed to. It never changes. */

@@ -4,7 +4,7 @@
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../../client.ts'
-import { type ControlMode, CUSTODY_ACTIONS, type UserSecretKind } from '../../words.ts'
+import { type ControlMode, type UserSecretKind, VAULT_ACTIONS } from '../../words.ts'
 
 /** So few that signatures hardly wait for what is made of them. */
 const ROWS_A_FETCH = 500
@@ -71,7 +71,7 @@ const buildQueries = (projectId: string | null): Readonly<Record<keyof VerifiedR
     // Other actions are not written by vaults, and decide nothing here.
     audit: sql`select project_id as "projectId", id, (extract(epoch from at) * 1000)::float8 as "atMs", action, subject,
         case jsonb_typeof(details) when 'object' then details else '{}' end as details from public.audit
-      where ${ofProject} and action = any(${sql.param([...CUSTODY_ACTIONS])}::text[]) order by id`,
+      where ${ofProject} and action = any(${sql.param([...VAULT_ACTIONS])}::text[]) order by id`,
     projects: sql`select id as "projectId" from public.projects where ${of(sql`id`)}`,
     project_keys: sql`select project_id as "projectId", version from public.project_keys where ${ofProject}`,
     developer_keys: sql`select project_id as "projectId", version from public.developer_keys where ${ofProject}`,

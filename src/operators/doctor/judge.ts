@@ -1,4 +1,5 @@
-// What is right and what is wrong of that which was read: pure, because a test can bring no server to all of it.
+// Judges what doctor has read: each setting is right, or is wrong for a reason. The functions are pure, because no test can
+// bring a real server into all of these states.
 
 import type { Connections, Server } from '../../../db/queries/server.ts'
 import type { Config } from '../../platform/config.ts'

@@ -13,7 +13,7 @@ import { type AuditRow, commitAuditRows, insertAuditRows } from '../../../db/que
 import {
   type ApiAction,
   type AuditAction,
-  CUSTODY_ACTIONS,
+  VAULT_ACTIONS,
   type VaultAction,
   type WorkerAction,
 } from '../../../db/words.ts'
@@ -54,7 +54,7 @@ export type HasAudit = { readonly audit: Audit<ApiAction> }
 export type HasWorkerAudit = { readonly audit: Audit<WorkerAction> }
 
 export const isVaultAction = (action: AuditAction): action is VaultAction =>
-  CUSTODY_ACTIONS.some((each) => each === action)
+  VAULT_ACTIONS.some((each) => each === action)
 
 type Row = AuditAct<AuditAction> & { readonly at: Date }
 

@@ -1,4 +1,4 @@
-// The first argument of every function of custody. Each process builds one.
+// The first argument of the functions of the rooms. Each vault process builds one.
 
 import type { Db } from '../../../db/client.ts'
 import { type AuditRow, auditJson } from '../../../db/queries/vault/audit.ts'
