@@ -69,7 +69,10 @@ export const beginCursor = async (db: Queryable, follower: Follower, point: Bloc
     .onConflictDoNothing()
 }
 
-/** @returns false if another process has moved the cursor meanwhile: then the transaction must not commit. */
+/**
+ * Moves the cursor, and notes it if the follower goes on after a standstill. @returns false, and changes nothing, if
+ * another process has moved the cursor meanwhile: then the caller writes nothing more.
+ */
 export const moveCursor = async (
   tx: Tx,
   input: {
@@ -94,16 +97,16 @@ export const moveCursor = async (
   return rowCount === 1
 }
 
-/** Keeps the hashes of new blocks, and forgets those that are final. */
+/** Keeps the hashes of new blocks, and forgets those below the newest final one. */
 export const rememberBlocks = async (
   tx: Tx,
   input: { readonly follower: Follower; readonly blocks: readonly BlockPoint[]; readonly finalNumber: bigint },
 ) => {
-  const unfinal = input.blocks.filter((block) => block.number >= input.finalNumber)
-  if (unfinal.length > 0) {
+  const remembered = input.blocks.filter((block) => block.number >= input.finalNumber)
+  if (remembered.length > 0) {
     await tx
       .insert(seenBlocks)
-      .values(unfinal.map(({ number, hash }) => ({ ...input.follower, number, hash })))
+      .values(remembered.map(({ number, hash }) => ({ ...input.follower, number, hash })))
       .onConflictDoUpdate({
         target: [seenBlocks.network, seenBlocks.purpose, seenBlocks.number],
         set: { hash: sql`excluded.hash` },
@@ -116,7 +119,7 @@ export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigi
   await tx.delete(seenBlocks).where(and(isOf(follower), gt(seenBlocks.number, number)))
 }
 
-/** The hash of the block that a follower processed at a height; null if there is none, or it is final. */
+/** The hash of the block that a follower processed at a height; null if there is none, or if it is older than the newest final one. */
 export const readSeenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
   const [row] = await db
     .select({ hash: seenBlocks.hash })

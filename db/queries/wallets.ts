@@ -4,7 +4,7 @@ import { firstRow } from '../rows.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** A row as stored. `src/signing/wallets/ours.ts` checks whether the service wrote it. */
+/** A row as stored. `src/signing/wallets/get.ts` checks whether the service wrote it. */
 export type StoredWallet = typeof wallets.$inferSelect
 export type WalletRow = Omit<StoredWallet, 'mac'>
 

@@ -82,7 +82,7 @@ export const auditChainAccess = access(auditChain, {
 
 /**
  * What a chain had up to a position, signed by a vault: the rows before it may be in an archive
- * (src/vault/rooms/chain/checkpoint.ts).
+ * (src/vault/rooms/chain/archive.ts).
  */
 export const auditCheckpoints = pgTable(
   'audit_checkpoints',

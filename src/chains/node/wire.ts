@@ -36,6 +36,19 @@ export class MalformedAnswer extends Error {
   }
 }
 
+/**
+ * What a codec reads in bytes of a node. Some codecs read a part only when it is asked for, so all that is needed is read
+ * here.
+ * @throws MalformedAnswer for whatever the codec throws
+ */
+export const decoded = <Read>(expected: string, read: () => Read): Read => {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof MalformedAnswer ? error : new MalformedAnswer(expected)
+  }
+}
+
 /** A JSON object whose fields are not parsed yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>
 

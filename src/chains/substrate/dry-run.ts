@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
-import { bytes, MalformedAnswer } from '../node/wire.ts'
+import { bytes, decoded, MalformedAnswer } from '../node/wire.ts'
 import {
   type ChainEvent,
   type CodecEvent,
@@ -67,18 +67,15 @@ const trialQuestion = (
   const input = `${signed}${call.slice(2)}${last}`
   return question('state_call', ['DryRunApi_dry_run_call', input, blockHash], (answer) => {
     const data = bytes(answer)
-    let effects: Effects
-    try {
-      effects = registry.createType(registry.createLookupType(method.output), data) as unknown as Effects
-    } catch {
-      throw new MalformedAnswer('the result of a dry run')
-    }
-    if (!effects.isOk) return null
-    const { executionResult, emittedEvents } = effects.asOk
-    return {
-      failed: executionResult.isOk ? null : nameOfError(runtime, executionResult.asErr.error),
-      events: emittedEvents.map(convertEvent),
-    }
+    return decoded('the result of a dry run', () => {
+      const effects = registry.createType(registry.createLookupType(method.output), data) as unknown as Effects
+      if (!effects.isOk) return null
+      const { executionResult, emittedEvents } = effects.asOk
+      return {
+        failed: executionResult.isOk ? null : nameOfError(runtime, executionResult.asErr.error),
+        events: emittedEvents.map(convertEvent),
+      }
+    })
   })
 }
 

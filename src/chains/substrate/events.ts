@@ -2,7 +2,7 @@
 
 import type { Hex } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
-import { isRecord, MalformedAnswer } from '../node/wire.ts'
+import { decoded, isRecord } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 import { converted, storageQuestion } from './storage.ts'
 
@@ -43,16 +43,14 @@ export type CodecEvent = {
 
 const readEvents = ({ registry }: Runtime, stored: Hex | null): readonly ChainEvent[] => {
   if (stored === null) return []
-  try {
+  // The codec takes missing bytes for an empty event, which throws only when it is read.
+  return decoded('the events of a block', () => {
     const records = registry.createType('Vec<EventRecord>', stored) as unknown as readonly EventRecord[]
     return records.map(({ phase, event }) => ({
       ...convertEvent(event),
       extrinsic: phase.isApplyExtrinsic ? phase.asApplyExtrinsic.toNumber() : null,
     }))
-  } catch {
-    // The codec decodes lazily: an unknown event throws only when it is read.
-    throw new MalformedAnswer('the events of a block')
-  }
+  })
 }
 
 export const convertEvent = ({ section, method, data }: CodecEvent): ChainEvent => ({

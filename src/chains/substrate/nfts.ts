@@ -212,12 +212,13 @@ const nextCollection = async (context: Context, recorded: readonly RecordedInten
     const next = await context.node.rpc.ask(storageQuestion(context.runtime, path, context.blockHash))
     return littleEndian(fromHex(next ?? '0x')) + BigInt(pending.length)
   }
-  const [free = 0n] = await freeNumbers(context, {
+  const [free] = await freeNumbers(context, {
     count: 1,
     from: 0n,
     question: (id) => entry(context, NFT_MAPS.uniques.collection, id),
     taken: new Set(pending.flatMap((each) => integerAt(each, 0) ?? [])),
   })
+  if (free === undefined) throw new Error('expected a number')
   return free
 }
 

@@ -15,7 +15,7 @@ import { chosenEra } from './eras.ts'
 import { describeLack, feeAssetOf, preparedFee, readFeeInAsset } from './fee-assets.ts'
 import { withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
-import { dispatchQuestion, feeQuestion, readPayer, unlessUndecodable, weightTooGreat } from './query-fee.ts'
+import { dispatchQuestion, feeQuestion, readPayer, unlessUndecodable } from './query-fee.ts'
 import type { Runtime } from './runtime.ts'
 import { gasOnVoucher, gasPaidBy, type Spending, spentBy } from './spending.ts'
 import { headerQuestion } from './storage.ts'
@@ -156,7 +156,7 @@ export const prepare = async (
       headerQuestion(),
       accountQuestion(runtime, from, blockHash),
       nextIndexQuestion(from),
-      dispatchQuestion(draft, blockHash),
+      dispatchQuestion(runtime, draft, blockHash),
       paid === null ? null : accountQuestion(runtime, paid, blockHash),
       payer === from ? null : accountQuestion(runtime, payer, blockHash),
     ])
@@ -164,8 +164,7 @@ export const prepare = async (
   const [newest, account, next, dispatch, recipient, voucher] = answers
   refuseExpired(node, { final: head.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
-  const tooGreat = weightTooGreat(runtime, dispatch.encoded)
-  if (tooGreat !== null) throw new AppError('execution_reverted', `execution reverted: ${tooGreat}.`)
+  if (dispatch.tooGreat !== null) throw new AppError('execution_reverted', `execution reverted: ${dispatch.tooGreat}.`)
   const fee = withMargin(dispatch.fee) + draft.tip
   const inAsset = await readFeeInAsset(node, { runtime, draft, fee, contract: intent.feeAsset })
   const lack = inAsset === null ? null : describeLack(inAsset)

@@ -11,7 +11,7 @@ import { cannotPayFee, forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { buildUnsigned, withMargin } from './prepare.ts'
-import { dispatchQuestion, feeQuestion, readPayer, unlessUndecodable, weightTooGreat } from './query-fee.ts'
+import { dispatchQuestion, feeQuestion, readPayer, unlessUndecodable } from './query-fee.ts'
 import { transfersOf } from './transfers.ts'
 
 type Context = FinalState & { readonly from: string; readonly blockHash: Hex }
@@ -51,12 +51,14 @@ type Bundle = { readonly intents: readonly Intent[]; readonly drafts: readonly S
 
 /** `fee`: what the fee and tip take from the signer's coins. `tooGreat`: why no block can hold the extrinsic. */
 const readDispatches = async (node: SubstrateNode, context: Context, { intents, drafts }: Bundle) => {
-  const infos = await node.rpc.askAll(drafts.map((draft) => dispatchQuestion(draft, context.blockHash)))
+  const infos = await node.rpc.askAll(
+    drafts.map((draft) => dispatchQuestion(context.runtime, draft, context.blockHash)),
+  )
   const payers = await Promise.all(drafts.map(({ call }) => readPayer(node, { ...context, call })))
-  return infos.map(({ fee, encoded }, index) => ({
+  return infos.map(({ fee, tooGreat }, index) => ({
     fee:
       payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee + (drafts[index]?.tip ?? 0n) : 0n,
-    tooGreat: weightTooGreat(context.runtime, encoded),
+    tooGreat,
   }))
 }
 

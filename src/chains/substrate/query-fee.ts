@@ -4,7 +4,7 @@
 import { AppError } from '../../platform/errors.ts'
 import type { BlockRef, Hex, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
-import { bytes, MalformedAnswer } from '../node/wire.ts'
+import { bytes, decoded, MalformedAnswer } from '../node/wire.ts'
 import { programAddress } from './address.ts'
 import { encodeCall, treeOf } from './codec.ts'
 import { assemble } from './extrinsic.ts'
@@ -18,23 +18,23 @@ import { fieldOf, integerIn, isTrueIn, itemsOf, type Value } from './values.ts'
 export const NO_SIGNATURE = new Uint8Array(64).fill(1)
 const U128_BYTES = 16
 
-/** RuntimeDispatchInfo: the weight, the class, and the fee without the tip. */
-type DispatchInfo = { readonly fee: bigint; readonly encoded: Hex }
-
-/** Asks for the fee, the last field of RuntimeDispatchInfo in any of its versions, and for all of it. */
-export const dispatchQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<DispatchInfo> => {
+/** The answer is RuntimeDispatchInfo: the weight, the class, and the fee without the tip. */
+const infoQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<Hex> => {
   const raw = fromHex(assemble(unsigned, NO_SIGNATURE).raw)
   const input = toHex(Buffer.concat([raw, fixedWidth(BigInt(raw.length), 4)]))
   return question('state_call', ['TransactionPaymentApi_query_info', input, blockHash], (result) => {
     const info = bytes(result)
     if (info.length < 2 + 2 * U128_BYTES) throw new MalformedAnswer('the fee of an extrinsic')
-    return { fee: littleEndian(fromHex(info).subarray(-U128_BYTES)), encoded: info }
+    return info
   })
 }
 
+/** The last field of RuntimeDispatchInfo in any of its versions. */
+const feeIn = (info: Hex): bigint => littleEndian(fromHex(info).subarray(-U128_BYTES))
+
 /** The fee without the tip. */
 export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> =>
-  converted(dispatchQuestion(unsigned, blockHash), ({ fee }) => fee)
+  converted(infoQuestion(unsigned, blockHash), feeIn)
 
 /** A call without effect that every runtime can decode: System.remark. */
 export const harmlessCall = (runtime: Runtime): Hex =>
@@ -127,19 +127,13 @@ type Info = { readonly weight: Weight; readonly class: { readonly index: number 
 
 const hasTwoDimensions = (weight: object): weight is Weight => 'refTime' in weight && 'proofSize' in weight
 
-const infoOf = ({ registry }: Runtime, encoded: Hex): Info => {
-  try {
-    return registry.createType('RuntimeDispatchInfo', encoded) as unknown as Info
-  } catch {
-    throw new MalformedAnswer('the weight of an extrinsic')
-  }
-}
-
-/** null if a block can, or if that is not known. @param encoded RuntimeDispatchInfo. Pure. */
-export const weightTooGreat = (runtime: Runtime, encoded: Hex): string | null => {
-  const limits = runtime.constants.system?.blockWeights as unknown as BlockWeights | undefined
+const weightTooGreat = ({ registry, constants }: Runtime, info: Hex): string | null => {
+  const limits = constants.system?.blockWeights as unknown as BlockWeights | undefined
   if (limits === undefined || !hasTwoDimensions(limits.maxBlock)) return null
-  const { weight, class: dispatchClass } = infoOf(runtime, encoded)
+  const { weight, class: dispatchClass } = decoded(
+    'the weight of an extrinsic',
+    () => registry.createType('RuntimeDispatchInfo', info) as unknown as Info,
+  )
   const { maxExtrinsic, maxTotal } = limits.perClass[CLASSES[dispatchClass.index] ?? 'normal']
   const most = [maxExtrinsic, maxTotal].find(({ isSome }) => isSome)?.unwrap() ?? limits.maxBlock
   /** In percent of what is allowed; null if that is not too much. */
@@ -153,3 +147,17 @@ export const weightTooGreat = (runtime: Runtime, encoded: Hex): string | null =>
   const what = time === null ? 'its proof may be' : 'it may take'
   return `no block holds this call: ${what} ${percent} % of what a block allows for one. Split it`
 }
+
+/**
+ * Asks for the fee without the tip, and for the weight. `tooGreat`: why no block can hold the extrinsic; null if one can,
+ * or if that is not known.
+ */
+export const dispatchQuestion = (
+  runtime: Runtime,
+  unsigned: SubstrateUnsigned,
+  blockHash: Hex,
+): Question<{ readonly fee: bigint; readonly tooGreat: string | null }> =>
+  converted(infoQuestion(unsigned, blockHash), (info) => ({
+    fee: feeIn(info),
+    tooGreat: weightTooGreat(runtime, info),
+  }))

@@ -7,7 +7,7 @@ import type { Network, NodeTrouble } from '../../../db/words.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
-import { bytes, MalformedAnswer, record } from '../node/wire.ts'
+import { bytes, decoded, MalformedAnswer, record } from '../node/wire.ts'
 import { blake2Hash, fromHex, littleEndian, toHex } from './scale.ts'
 import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signed-extensions.ts'
 
@@ -66,9 +66,10 @@ export const versionQuestion = (blockHash?: Hex) =>
   question('state_getRuntimeVersion', blockHash === undefined ? [] : [blockHash], parseVersion)
 
 /** Takes metadata out of the Option<Bytes> that `Metadata_metadata_at_version` returns. */
-const unwrapped = (answer: Hex): Hex | null => {
-  if (!answer.startsWith('0x01')) return null
-  return new TypeRegistry().createType('Option<Bytes>', fromHex(answer)).unwrap().toHex()
+const unwrapped = (answer: unknown): Hex | null => {
+  const option = bytes(answer)
+  if (!option.startsWith('0x01')) return null
+  return decoded('metadata', () => new TypeRegistry().createType('Option<Bytes>', fromHex(option)).unwrap().toHex())
 }
 
 /** Version 15: the newest that we read and that current nodes give. Older runtimes have only one version. */
@@ -77,12 +78,12 @@ const METADATA_VERSION = '0x0f000000'
 const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
   const [versioned, plain] = await rpc.tryAll(
     [
-      question('state_call', ['Metadata_metadata_at_version', METADATA_VERSION, blockHash], bytes),
+      question('state_call', ['Metadata_metadata_at_version', METADATA_VERSION, blockHash], unwrapped),
       question('state_getMetadata', [blockHash], bytes),
     ],
     { size: 'bulk' },
   )
-  return (versioned.ok ? unwrapped(versioned.value) : null) ?? rpc.need(plain)
+  return (versioned.ok ? versioned.value : null) ?? rpc.need(plain)
 }
 
 /**

@@ -4,10 +4,10 @@
 //
 //   1. batches of rows get MACs under the next key, each row after its present MAC was verified;
 //   2. one transaction seals anew what is sealed, keeps a few derived keys with which earlier things are verified
-//      (retired.ts), and writes the audit row. From then on the database belongs to the next key.
+//      (src/identity/retired-keys.ts), and writes the audit row. From then on the database belongs to the next key.
 //
 // So a kill in between leaves rows of both keys, which all processes accept, and the command can be run again. After
-// step 2 a process accepts the earlier key no more, within seconds (retired.ts: startWatchingKeys).
+// step 2 a process accepts the earlier key no more, within seconds (startWatchingKeys).
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { lockSealedIssuers, resealIssuer } from '../../../db/queries/issuers.ts'

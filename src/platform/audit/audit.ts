@@ -1,7 +1,7 @@
 // The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with
 // its effect. Each row has a MAC over all its fields, under one of three keys; its action says which (db/words.ts).
 //
-//   the vault's actions     HKDF(the deployment's key, "audit")   only vaults have it
+//   the vault's actions   HKDF(the deployment's key, "audit")   only vaults have it
 //   a worker's            HKDF(SERVICE_KEY, "audit")            APIs, workers and the command line have it
 //   all others            HKDF(IDENTITY_KEY, "audit")           APIs and the command line have it
 //

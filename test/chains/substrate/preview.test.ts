@@ -13,6 +13,7 @@ import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
 import { runtimeCallIn } from '../../support/rules.ts'
 import { shared } from '../../support/shared.ts'
 import { devAccount, localMetadataPins, startSubstrateChain } from '../../support/substrate.ts'
+import { startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 import { eventBytes, type FakeEvent, startFakeChain } from './fake-chain.ts'
 import { FOREIGN, HELD } from './foreign-assets.ts'
@@ -315,6 +316,41 @@ describe('a runtime with DryRunApi', () => {
     const [alone] = await hub.preview(hers, [coins(his, 11n * UNIT)])
     expect(asked.at(-1)).toBe('transferKeepAlive')
     expect(alone).toMatchObject({ success: false, error: 'execution reverted: Token.FundsUnavailable', changes: [] })
+  })
+
+  describe('with a node whose bytes the codec cannot read', () => {
+    const one = [coins(his, UNIT)]
+    const two = [coins(his, UNIT), coins(NEW, 2n)]
+    const CASES = {
+      'a class of extrinsics that there is not': [
+        'TransactionPaymentApi_query_info',
+        `0x000007${'00'.repeat(16)}`,
+        one,
+      ],
+      'an event without its bytes': ['DryRunApi_dry_run_call', '0x0000000004', one],
+      'a batch without its marks': ['DryRunApi_dry_run_call', effects([]), two],
+      'metadata that ends early': ['Metadata_metadata_at_version', '0x0108ff', one],
+    } as const
+    test.each(Object.entries(CASES))('%s: asks another node', async (_, [method, result, intents]) => {
+      const spoilt: string[] = []
+      const ill = startFakeNode({
+        behind: fake.rpcUrl,
+        behaviour: ({ params: [first] }) => {
+          if (first !== method) return undefined
+          spoilt.push(method)
+          return { result }
+        },
+      })
+      const chain = createSubstrateChain({
+        row: { ...row, genesisHash: fake.hashOf(0) },
+        rpcUrl: ill.rpcUrl,
+        furtherRpcUrls: [fake.rpcUrl],
+        memory: createMemory(),
+      })
+      const previews = await chain.preview(hers, intents).finally(() => ill.stop())
+      expect(spoilt.length).toBeGreaterThan(0)
+      expect(previews).toEqual(await hub.preview(hers, intents))
+    })
   })
 
   test('has facts of its assets and of collections of both pallets', async () => {
