@@ -119,7 +119,10 @@ export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigi
   await tx.delete(seenBlocks).where(and(isOf(follower), gt(seenBlocks.number, number)))
 }
 
-/** The hash of the block that a follower processed at a height; null if there is none, or if it is older than the newest final one. */
+/**
+ * The hash of the block that a follower processed at a height; null if there is none, or if it is older than the newest
+ * final one.
+ */
 export const readSeenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
   const [row] = await db
     .select({ hash: seenBlocks.hash })

@@ -37,8 +37,8 @@ export class MalformedAnswer extends Error {
 }
 
 /**
- * What a codec reads in bytes of a node. Some codecs read a part only when it is asked for, so all that is needed is read
- * here.
+ * What a codec reads in bytes of a node. Some codecs read a part only when it is asked for, so all that is needed is
+ * read here.
  * @throws MalformedAnswer for whatever the codec throws
  */
 export const decoded = <Read>(expected: string, read: () => Read): Read => {

@@ -149,8 +149,8 @@ const weightTooGreat = ({ registry, constants }: Runtime, info: Hex): string | n
 }
 
 /**
- * Asks for the fee without the tip, and for the weight. `tooGreat`: why no block can hold the extrinsic; null if one can,
- * or if that is not known.
+ * Asks for the fee without the tip, and for the weight. `tooGreat`: why no block can hold the extrinsic; null if one
+ * can, or if that is not known.
  */
 export const dispatchQuestion = (
   runtime: Runtime,

@@ -1,5 +1,5 @@
-// Judges what doctor has read: each setting is right, or is wrong for a reason. The functions are pure, because no test can
-// bring a real server into all of these states.
+// Judges what doctor has read: each setting is right, or is wrong for a reason. The functions are pure, because no test
+// can bring a real server into all of these states.
 
 import type { Connections, Server } from '../../../db/queries/server.ts'
 import type { Config } from '../../platform/config.ts'
