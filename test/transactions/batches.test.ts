@@ -8,12 +8,12 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { longTest } from '../support/long.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 const network = 'Ethereum'
 /** More than one batch of receipts. */
-const MANY = isLong ? 150 : RPC_BATCH_LIMIT + 4
+const MANY = RPC_BATCH_LIMIT + 50
 
 let chain: TestChain
 let gate: Gate
@@ -94,38 +94,43 @@ test('a receipt that the node does not have yet is requested again, and does not
   expect(await statuses(ids)).toEqual(['success'])
 })
 
-test('waiting transactions are checked in a few bounded batches, and those that are not in the pool are sent again', async () => {
-  const ids = await sendMany(MANY)
-  const forgotten = ids[RPC_BATCH_LIMIT] ?? ''
-  const [row] = await world.sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${forgotten}`
-  const isForgotten = ([hash]: readonly unknown[]) => hash === row?.hash
-  gate.spoil({ fault: 'answers null', method: 'eth_getTransactionByHash', where: isForgotten })
-  const quiet = () => world.sql`update transactions set updated_at = now() - interval '1 hour' where not final`
-  const toBeSent = async () =>
-    (await world.sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
-  await quiet()
-  gate.takeRequests()
-  await reconcileTransactions(world.ctx, startRound(world.chain))
-  const requests = gate.takeRequests()
-  expect(await toBeSent()).toEqual([`broadcast:${forgotten}`])
-  expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
-  // Receipts and look-ups in two batches each; the other requests are about the one transaction.
-  expect(requests.length).toBeLessThan(10)
-  const unasked = await world.sql`
+longTest(
+  'waiting transactions are checked in a few bounded batches, and those that are not in the pool are sent again',
+  async () => {
+    const ids = await sendMany(MANY)
+    const forgotten = ids[RPC_BATCH_LIMIT] ?? ''
+    const [row] = await world.sql<
+      { hash: string }[]
+    >`select shown_hash as hash from transactions where id = ${forgotten}`
+    const isForgotten = ([hash]: readonly unknown[]) => hash === row?.hash
+    gate.spoil({ fault: 'answers null', method: 'eth_getTransactionByHash', where: isForgotten })
+    const quiet = () => world.sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+    const toBeSent = async () =>
+      (await world.sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
+    await quiet()
+    gate.takeRequests()
+    await reconcileTransactions(world.ctx, startRound(world.chain))
+    const requests = gate.takeRequests()
+    expect(await toBeSent()).toEqual([`broadcast:${forgotten}`])
+    expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
+    // Receipts and look-ups in two batches each; the other requests are about the one transaction.
+    expect(requests.length).toBeLessThan(10)
+    const unasked = await world.sql`
     select from transactions where status = 'pending' and updated_at < now() - interval '1 minute'`
-  expect(unasked).toHaveLength(0)
+    expect(unasked).toHaveLength(0)
 
-  // If a batch cannot be read, each is requested by itself.
-  gate.heal()
-  await world.clearJobs()
-  gate.spoil({ fault: 'answers in another form', method: 'eth_getTransactionReceipt', times: 1 })
-  await quiet()
-  await reconcileTransactions(world.ctx, startRound(world.chain))
-  expect(await toBeSent()).toEqual([])
-  await chain.mine()
-  await world.catchUp()
-  expect(await statuses(ids)).toEqual(['success'])
-})
+    // If a batch cannot be read, each is requested by itself.
+    gate.heal()
+    await world.clearJobs()
+    gate.spoil({ fault: 'answers in another form', method: 'eth_getTransactionReceipt', times: 1 })
+    await quiet()
+    await reconcileTransactions(world.ctx, startRound(world.chain))
+    expect(await toBeSent()).toEqual([])
+    await chain.mine()
+    await world.catchUp()
+    expect(await statuses(ids)).toEqual(['success'])
+  },
+)
 
 test('simultaneous observations of one transaction are recorded one after the other', async () => {
   const id = await send()

@@ -131,7 +131,7 @@ const creationOf = async (from: Address) => {
 }
 
 describe('two transactions of one signer, the first not yet sent, are both mined in order', () => {
-  test('approve, then transferFrom', async () => {
+  longTest('approve, then transferFrom', async () => {
     const wallet = await fundedWallet()
     const token = await tokenOf(wallet)
     using sending = gate.hold('before', 'eth_sendRawTransaction')
@@ -200,7 +200,7 @@ describe('transactions of two signers of a project', () => {
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('approve, then transferFrom, then a transfer of the received tokens', async () => {
+  longTest('approve, then transferFrom, then a transfer of the received tokens', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
     const ids = [accepted(await send(owner, token.call('approve', [spender, 30n])))]
@@ -228,7 +228,7 @@ describe('transactions of two signers of a project', () => {
     expect(owner).toBe(RECIPIENT)
   })
 
-  test('the creation of a contract, then a call of it', async () => {
+  longTest('the creation of a contract, then a call of it', async () => {
     const [creator, caller] = [await fundedWallet(), await fundedWallet()]
     const { creation, mint, minted } = await creationOf(creator)
     const ids = [accepted(await send(creator, creation)), accepted(await send(caller, mint))]
@@ -236,7 +236,7 @@ describe('transactions of two signers of a project', () => {
     expect(await minted()).toBe(7n)
   })
 
-  test('a call that would fail anyway is refused, even if it could wait for an earlier transaction', async () => {
+  longTest('a call that would fail anyway is refused, even if it could wait for an earlier transaction', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
     worker.kill('SIGSTOP')

@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { cancelTransaction } from '../../src/signing/transactions/waiting.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n
@@ -49,7 +49,7 @@ const ends = async (input: { readonly from: Hex; readonly given: string; readonl
 }
 
 describe('a sender that can no longer pay the value', () => {
-  test('but can pay the gas: the transaction is given up, and the next one is mined', async () => {
+  longTest('but can pay the gas: the transaction is given up, and the next one is mined', async () => {
     const from = await world.wallet()
     const [given, next] = await pairOf(from, { value: String(ETHER) })
     await world.taken(next)
@@ -121,7 +121,7 @@ describe('a transaction that the node never accepts', () => {
     },
   ] as const
 
-  for (const { name, sentence, kind, waiting, error } of refusals) {
+  for (const { name, sentence, kind, waiting, error } of someOf(refusals, 3)) {
     test(`${name}: it is given up, and the next one is mined`, async () => {
       const from = await world.wallet()
       world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : sentence))
@@ -142,7 +142,7 @@ describe('a transaction that the node never accepts', () => {
     })
   }
 
-  test('without an answer: it is given up, and the next one is mined', async () => {
+  longTest('without an answer: it is given up, and the next one is mined', async () => {
     const from = await world.wallet()
     world.node.breakOff(({ gas }) => gas !== GAS_OF_A_PAYMENT)
     const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })
@@ -151,7 +151,7 @@ describe('a transaction that the node never accepts', () => {
     await ends({ from, given, next })
   })
 
-  test('nor its cancel: it waits, the row says why, and it ends once the cancel is accepted', async () => {
+  longTest('nor its cancel: it waits, the row says why, and it ends once the cancel is accepted', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })

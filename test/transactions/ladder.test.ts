@@ -60,30 +60,33 @@ describe('a base fee that rises above the first rung', () => {
   })
 })
 
-test('a transaction that waits in the pool climbs rung by rung; in the end the cancel replaces it, and it is expired', async () => {
-  const from = await world.wallet()
-  const id = await world.send(from)
-  const { rungs } = await world.taken(id)
-  expect(rungs).toBe(6)
-  for (let rung = 1; rung < rungs; rung += 1) {
-    await world.climb(id)
+longTest(
+  'a transaction that waits in the pool climbs rung by rung; in the end the cancel replaces it, and it is expired',
+  async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    const { rungs } = await world.taken(id)
+    expect(rungs).toBe(6)
+    for (let rung = 1; rung < rungs; rung += 1) {
+      await world.climb(id)
+      await world.taken(id)
+    }
+    await world.age(id, 15)
+    await world.expire(id)
     await world.taken(id)
-  }
-  await world.age(id, 15)
-  await world.expire(id)
-  await world.taken(id)
-  await world.mineAt(GWEI)
-  const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
-  expect(await minedIn()).toEqual(hashes.slice(rungs))
-  expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes, said: [] })
-  // The failure is reported only when it is final.
-  await world.until(id, ({ shown_hash }) => shown_hash === hashes[rungs])
-  expect((await world.statusOf(id)).status).toBe('pending')
-  await world.mineToFinal()
-  const told = { transaction_hash: hashes[rungs], status: 'failed' }
-  expect((await world.service.settled(id)).json).toMatchObject({ ...told, code: 'expired' })
-  for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(told)
-})
+    await world.mineAt(GWEI)
+    const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    expect(await minedIn()).toEqual(hashes.slice(rungs))
+    expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes, said: [] })
+    // The failure is reported only when it is final.
+    await world.until(id, ({ shown_hash }) => shown_hash === hashes[rungs])
+    expect((await world.statusOf(id)).status).toBe('pending')
+    await world.mineToFinal()
+    const told = { transaction_hash: hashes[rungs], status: 'failed' }
+    expect((await world.service.settled(id)).json).toMatchObject({ ...told, code: 'expired' })
+    for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(told)
+  },
+)
 
 describe('a transaction with fees that the caller fixed', () => {
   const fixed = (feeCap: bigint, tip: bigint) => ({
@@ -91,7 +94,7 @@ describe('a transaction with fees that the caller fixed', () => {
     maxPriorityFeePerGas: tip.toString(),
   })
 
-  test('has no ladder; the cancel replaces it, and the signer’s next transaction is mined', async () => {
+  longTest('has no ladder; the cancel replaces it, and the signer’s next transaction is mined', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '7', ...fixed(20n * GWEI, GWEI) })
     const next = await world.send(from, { value: '8' })
@@ -152,7 +155,7 @@ describe('a rung that the sender cannot pay', () => {
     return cause
   }
 
-  test('is skipped like all above it; the cancel replaces the rung in the pool', async () => {
+  longTest('is skipped like all above it; the cancel replaces the rung in the pool', async () => {
     const { from, id, next, hashes } = await poor({ behind: 1 })
     // It could pay the second rung alone, but not together with the transaction behind it.
     expect(await climbInVain(id)).toMatch(/queued cost \d+, tx bumped \d+/)

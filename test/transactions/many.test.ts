@@ -12,12 +12,13 @@ import { broadcastTransaction } from '../../src/signing/transactions/broadcast.t
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-const MANY = process.env.STRONGROOM_LONG === '1' ? 500 : 40
+const MANY = isLong ? 500 : 12
 /** As many connections as a server's client pool has. */
 const CONNECTIONS = 64
 const SETTLED_WITHIN_MS = 60_000
@@ -177,11 +178,12 @@ const sendBy = async (client: Pick<Service, 'post'>, from: Address, input: strin
 }
 
 describe("a tracker's first step", () => {
-  test.each([
-    ['is below what was mined before it', 3],
+  const cases = [
     // Two epochs of 32 make a block final.
     ['misses nothing of what is final by then', 70],
-  ])('%s', async (_, blocksAbove) => {
+    ['is below what was mined before it', 3],
+  ] as const
+  test.each(someOf(cases, 2))('%s', async (_, blocksAbove) => {
     const { client, worker, catchUp, stop, close } = await startStepped()
     const { address } = await client.newWallet({ network })
     await chain.fund(address)
@@ -198,7 +200,7 @@ describe("a tracker's first step", () => {
 })
 
 describe('transactions that were settled long ago', () => {
-  test('cost nothing: no step scans a whole table', async () => {
+  longTest('cost nothing: no step scans a whole table', async () => {
     const { db, client, worker, onChain, step, catchUp, stop, close } = await startStepped()
     await step()
     const { address } = await client.newWallet({ network })

@@ -11,6 +11,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, type Held, startGate } from '../support/gate.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -163,7 +164,7 @@ describe('a request that comes while an earlier one of its signer is prepared', 
     expect(told(await second.answer)).toBe('balance_insufficient')
   })
 
-  test('is refused if both spend the same coins of a contract wallet', async () => {
+  longTest('is refused if both spend the same coins of a contract wallet', async () => {
     const safe = await deployedSafe(10n)
     using first = await heldBack(() => send(safe, { value: '6' }))
     const second = await asked(() => send(safe, { value: '6' }))
@@ -172,15 +173,18 @@ describe('a request that comes while an earlier one of its signer is prepared', 
     expect(told(await second.answer)).toBe('balance_insufficient')
   })
 
-  test('is refused if that one is mined and told before it is recorded: the balance that it has seen is older', async () => {
-    const wallet = await fundedWallet()
-    using late = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
-    // By another process, which does not wait for this one.
-    const other = await startOther()
-    const sooner = await send(wallet, { value: MORE_THAN_HALF }, other.post)
-    expect((await service.settled(sooner.json.transaction_id)).json).toMatchObject({ status: 'success' })
-    late.release()
-    expect(told(await late.answer)).toBe('balance_insufficient')
-    await other.close()
-  })
+  longTest(
+    'is refused if that one is mined and told before it is recorded: the balance that it has seen is older',
+    async () => {
+      const wallet = await fundedWallet()
+      using late = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
+      // By another process, which does not wait for this one.
+      const other = await startOther()
+      const sooner = await send(wallet, { value: MORE_THAN_HALF }, other.post)
+      expect((await service.settled(sooner.json.transaction_id)).json).toMatchObject({ status: 'success' })
+      late.release()
+      expect(told(await late.answer)).toBe('balance_insufficient')
+      await other.close()
+    },
+  )
 })

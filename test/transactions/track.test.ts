@@ -10,6 +10,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 let node: TestChain
@@ -47,7 +48,7 @@ describe('a transaction that the reconciler finds in a block that the tracker ha
     expect((await world.rowOf(id)).status).toBe('success')
   })
 
-  test('is pending and sent again if that block is removed before the tracker reaches it', async () => {
+  longTest('is pending and sent again if that block is removed before the tracker reaches it', async () => {
     await catchUp()
     const id = await world.send()
     await world.broadcast(id)
@@ -167,7 +168,7 @@ describe('a payment on a chain that stands still', () => {
     expect(await world.rowOf(id)).toMatchObject({ status: 'success' })
   })
 
-  test('and goes on with another branch does not count that time either', async () => {
+  longTest('and goes on with another branch does not count that time either', async () => {
     const signer = await world.newSigner()
     // A reorganisation takes the signer's coins back if it reaches below them.
     await node.mine(2)
@@ -264,7 +265,7 @@ describe('a tracker that is far behind', () => {
     expect(new Set(found.map(({ number }) => number)).size).toBe(3)
   })
 
-  test('and another worker lock the same transactions in the same order', async () => {
+  longTest('and another worker lock the same transactions in the same order', async () => {
     await catchUp()
     const [first = '', second = ''] = [await world.send(), await world.send()].sort()
     // The one that is locked second is in the lower block.
