@@ -13,7 +13,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { isLong, longTest, someOf } from '../support/long.ts'
+import { isLeftOut, isLong, longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -212,11 +212,6 @@ const rows = (['before', 'between', 'at'] as const).flatMap((place) =>
   ),
 )
 
-/** It takes our nonce and is gone again. What is mined has cases of its own, below. */
-const SHORT = rows.filter(
-  ({ place, broadcast, fate }) => place === 'at' && broadcast === 'not yet' && fate === 'dropped',
-)
-
 const isMined = async ({ hash }: Outside): Promise<boolean> =>
   (await chain.rpc('eth_getTransactionReceipt', [hash])) !== null
 
@@ -236,41 +231,39 @@ const decided = async (
 }
 
 describe('an outside transaction', () => {
-  test.each(isLong ? rows : SHORT)(
-    '$place our nonces, ours $broadcast broadcast, then $fate',
-    async ({ place, broadcast, fate }) => {
-      const account = await sharedKey()
-      const ours: Intent[] = []
-      const follow = async () => {
-        ours.push(await intend(account.address))
-        if (broadcast === 'already') await arePending(ours.slice(-1))
-      }
-      if (broadcast === 'not yet') pause()
-      if (place !== 'before') await follow()
-      const nonce = place === 'between' ? 1 : 0
-      let outside = await sendOutside(account, nonce, HIGH_FEE)
-      await follow()
-      if (fate === 'dropped') await drop(account, outside)
-      if (fate === 'replaced') outside = await sendOutside(account, nonce, HIGHER_FEE)
-      if (fate !== 'dropped') await chain.mine()
-      resume()
-
-      const expected = await decided(EXPECTED[place][broadcast][fate], { account, outside })
-      const taken = ours.filter((_, index) => expected[index] === 'nonce_taken')
-      const others = ours.filter((intent) => !taken.includes(intent))
-      await become(
-        others,
-        expected.filter((code) => code !== 'nonce_taken'),
-      )
-      // A taken nonce is reported only once that is final.
-      for (const code of await codesOf(taken)) expect(code).toMatch(/^(submitted|pending)$/)
-
+  if (isLeftOut('an outside transaction before, between and at our nonces, then mined, dropped or replaced')) return
+  test.each(rows)('$place our nonces, ours $broadcast broadcast, then $fate', async ({ place, broadcast, fate }) => {
+    const account = await sharedKey()
+    const ours: Intent[] = []
+    const follow = async () => {
       ours.push(await intend(account.address))
-      if (taken.length > 0) await chain.mine(BLOCKS_TO_FINAL)
-      await become(ours, [...expected.map((code) => (code === 'pending' ? 'success' : code)), 'success'])
-      await checkOnChain(account, { ours, outside: (await isMined(outside)) ? [outside] : [] })
-    },
-  )
+      if (broadcast === 'already') await arePending(ours.slice(-1))
+    }
+    if (broadcast === 'not yet') pause()
+    if (place !== 'before') await follow()
+    const nonce = place === 'between' ? 1 : 0
+    let outside = await sendOutside(account, nonce, HIGH_FEE)
+    await follow()
+    if (fate === 'dropped') await drop(account, outside)
+    if (fate === 'replaced') outside = await sendOutside(account, nonce, HIGHER_FEE)
+    if (fate !== 'dropped') await chain.mine()
+    resume()
+
+    const expected = await decided(EXPECTED[place][broadcast][fate], { account, outside })
+    const taken = ours.filter((_, index) => expected[index] === 'nonce_taken')
+    const others = ours.filter((intent) => !taken.includes(intent))
+    await become(
+      others,
+      expected.filter((code) => code !== 'nonce_taken'),
+    )
+    // A taken nonce is reported only once that is final.
+    for (const code of await codesOf(taken)) expect(code).toMatch(/^(submitted|pending)$/)
+
+    ours.push(await intend(account.address))
+    if (taken.length > 0) await chain.mine(BLOCKS_TO_FINAL)
+    await become(ours, [...expected.map((code) => (code === 'pending' ? 'success' : code)), 'success'])
+    await checkOnChain(account, { ours, outside: (await isMined(outside)) ? [outside] : [] })
+  })
 })
 
 describe('a transaction that `sign` returned and its owner sends', () => {

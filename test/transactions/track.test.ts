@@ -11,7 +11,7 @@ import { broadcastTransaction } from '../../src/signing/transactions/broadcast.t
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { longTest } from '../support/long.ts'
-import { type Stepped, startStepped } from './stepped.ts'
+import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
 
 let node: TestChain
 let world: Stepped
@@ -32,6 +32,14 @@ const catchUp = () => world.catchUp(oneByOne)
 
 const isToBeSent = async (id: string) =>
   (await world.sql`select from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`).length === 1
+
+test("a tracker's first step misses nothing of what is final by then", async () => {
+  const id = await world.send()
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success' })
+})
 
 describe('a transaction that the reconciler finds in a block that the tracker has not processed', () => {
   test('is a success only once the tracker has processed that block', async () => {
