@@ -4,9 +4,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { longTest } from '../support/long.ts'
+import { endsByCancel, pairOf } from './given-up.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n
+const GAS_OF_A_PAYMENT = 21_000n
 const { maxFeePerGasCapWei } = evmNetworkRow({ network, environment: 'testnet', devnet: true })
 
 let world: LadderWorld
@@ -16,6 +18,7 @@ beforeAll(async () => {
 })
 
 afterEach(async () => {
+  world.node.refuse(() => null)
   world.node.breakOff(() => false)
   await world.mineAt(GWEI)
 })
@@ -188,6 +191,51 @@ describe('a rung that the sender cannot pay', () => {
     expect(await world.statusOf(id)).toMatchObject({ status: 'pending', transaction_hash: hashes[0] })
     await world.node.mine()
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[0] })
+  })
+})
+
+describe('a transaction that can never be mined', () => {
+  test('as its sender can pay neither the value nor the gas waits, the row says why, and it ends once the gas can be paid', async () => {
+    const from = await world.wallet()
+    const [given, next] = await pairOf(world, from, { value: String(ETHER) })
+    await world.taken(next)
+    await world.chain.fund(from, 0n)
+    await world.expire(given)
+    const waiting = await world.refused(given)
+    expect(waiting).toMatchObject({ status: 'pending', chosen: waiting.rungs })
+    expect(waiting.cause).toStartWith(
+      'insufficient_funds: insufficient funds for gas * price + value: balance 0, tx cost',
+    )
+    expect(await world.statusOf(given)).toMatchObject({
+      waiting: 'unpayable',
+      waiting_reason: 'Nodes refuse it: its signer has too few coins for its value and its fee.',
+    })
+    await world.node.mine(5)
+    await world.reconcile()
+    expect((await world.refused(next)).cause).toStartWith('insufficient_funds: ')
+    expect(await world.statusOf(given)).toMatchObject({ status: 'pending' })
+    await world.chain.fund(from, ETHER / 10n)
+    await endsByCancel(world, { from, given, next })
+  })
+
+  test('as the node refuses it as invalid is given up, and the next one is mined', async () => {
+    const bound = 'its gas limit is above what a transaction or a block of the network may have'
+    const sentence = 'transaction gas limit too high (cap: 16777216, tx: 90000)'
+    const from = await world.wallet()
+    world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : sentence))
+    const [given, next] = await pairOf(world, from, { input: '0x01', gasLimit: '90000' })
+    expect(await world.until(given, (row) => row.cause !== null)).toMatchObject({ status: 'submitted' })
+    expect((await world.refused(given)).cause).toBe(`rejected_gas_limit: ${sentence}`)
+    expect(await world.statusOf(given)).toMatchObject({
+      waiting: 'refused',
+      waiting_reason: `Nodes refuse it: ${bound}.`,
+    })
+    await world.expire(given)
+    await endsByCancel(world, { from, given, next })
+    const settled = await world.statusOf(given)
+    expect(settled.error).toBe(`Nodes refused it: ${bound}. Its nonce was used up by a transaction that does nothing.`)
+    expect(settled).not.toHaveProperty('waiting')
+    expect(settled).not.toHaveProperty('waiting_reason')
   })
 })
 

@@ -11,7 +11,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, type Held, startGate } from '../support/gate.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -25,21 +25,22 @@ const MORE_THAN_HALF = parseEther('0.6').toString()
 let chain: TestChain
 let gate: Gate
 let service: Service
-let worker: WorkerHere
+let worker: WorkerHere | undefined
 let sql: Sql
 
 beforeAll(async () => {
   chain = await startChain(network)
-  await deployCanonicalContracts(chain.rpcUrl)
+  // Contract wallets and blocks are of the long cases only.
+  if (isLong) await deployCanonicalContracts(chain.rpcUrl)
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 1 })
-  worker = await startWorkerHere(service)
+  if (isLong) worker = await startWorkerHere(service)
 })
 
 afterAll(async () => {
   await sql.end()
-  await worker.stop()
+  await worker?.stop()
   await service.close()
   await gate.stop()
   await chain.stop()

@@ -116,6 +116,21 @@ test('the chosen attempt is sent again if its job was lost, even if a lower atte
   await node.setAutomine(true)
 })
 
+test('simultaneous observations of one transaction are recorded one after the other', async () => {
+  const id = await world.send()
+  const attempts = await world.sql<
+    { hash: string }[]
+  >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
+  const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
+  await Promise.all([
+    world.ctx.recordObservation({ transactionId: id, observation: accepted }),
+    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+  ])
+  const [row] = await world.sql`select status, chosen from transactions where id = ${id}`
+  expect({ ...row }).toEqual({ status: 'pending', chosen: 2 })
+})
+
 describe('a payment on a chain that stands still', () => {
   /** Makes all that was noted this much older. */
   const pass = async (seconds: number): Promise<void> => {

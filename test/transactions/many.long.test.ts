@@ -12,13 +12,12 @@ import { broadcastTransaction } from '../../src/signing/transactions/broadcast.t
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { isLeftOut, isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-const MANY = isLong ? 500 : 12
+const MANY = 500
 /** As many connections as a server's client pool has. */
 const CONNECTIONS = 64
 const SETTLED_WITHIN_MS = 60_000
@@ -183,7 +182,6 @@ describe("a tracker's first step", () => {
     ['misses nothing of what is final by then', 70],
     ['is below what was mined before it', 3],
   ] as const
-  if (isLeftOut("a tracker's first step")) return
   test.each(cases)('%s', async (_, blocksAbove) => {
     const { client, worker, catchUp, stop, close } = await startStepped()
     const { address } = await client.newWallet({ network })
@@ -201,7 +199,7 @@ describe("a tracker's first step", () => {
 })
 
 describe('transactions that were settled long ago', () => {
-  longTest('cost nothing: no step scans a whole table', async () => {
+  test('cost nothing: no step scans a whole table', async () => {
     const { db, client, worker, onChain, step, catchUp, stop, close } = await startStepped()
     await step()
     const { address } = await client.newWallet({ network })
