@@ -1,4 +1,4 @@
-// A transaction that can never be mined, and another one behind it: what tests of the ladder and of expiry do with them.
+// A transaction that can never be mined, and another one behind it, for tests of the ladder and of expiry.
 
 import { expect } from 'bun:test'
 import type { Hex } from 'viem'
