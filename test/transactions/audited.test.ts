@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Hex, keccak256 } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -129,7 +130,7 @@ describe('the audit', () => {
 })
 
 describe('while no audit row can be written', () => {
-  test.each(['sign', 'sign-and-send'] as const)('%s gives nothing away and records nothing', async (way) => {
+  test.each(someOf(['sign', 'sign-and-send'], 2))('%s gives nothing away and records nothing', async (way) => {
     const wallet = await userWallet()
     const answer = await refusing('audit', () => ask(way, wallet, pin))
     expect(told(answer)).toEqual([500, 'internal'])
@@ -137,7 +138,7 @@ describe('while no audit row can be written', () => {
     expect(told(await ask(way, wallet, pin))).toEqual([200, null])
   })
 
-  test.each(['sign', 'sign-and-send'] as const)('%s by a policy charges nothing', async (way) => {
+  test.each(someOf(['sign-and-send', 'sign'], 2))('%s by a policy charges nothing', async (way) => {
     const wallet = await userWallet()
     const policy = await newPolicy(wallet, { max_uses: 1 })
     expect(told(await refusing('audit', () => ask(way, wallet, secret)))).toEqual([500, 'internal'])

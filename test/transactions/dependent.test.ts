@@ -9,6 +9,7 @@ import { testContract } from '../support/contracts.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -40,17 +41,18 @@ let chain: TestChain
 let node: ReturnType<typeof startPoollessNode>
 let gate: Gate
 let service: Service
-let worker: ReturnType<Service['startWorker']>
+let worker: WorkerHere
 
 beforeAll(async () => {
   chain = await startChain(network)
   node = startPoollessNode(chain.rpcUrl)
   gate = startGate(`http://127.0.0.1:${node.port}`)
   service = await startService({ rpcUrls: { [network]: gate.url } })
-  worker = service.startWorker()
+  worker = await startWorkerHere(service)
 })
 
 afterAll(async () => {
+  await worker.stop()
   await service.close()
   await gate.stop()
   await node.stop(true)
@@ -131,7 +133,7 @@ const creationOf = async (from: Address) => {
 }
 
 describe('two transactions of one signer, the first not yet sent, are both mined in order', () => {
-  test('approve, then transferFrom', async () => {
+  longTest('approve, then transferFrom', async () => {
     const wallet = await fundedWallet()
     const token = await tokenOf(wallet)
     using sending = gate.hold('before', 'eth_sendRawTransaction')
@@ -200,7 +202,7 @@ describe('transactions of two signers of a project', () => {
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('approve, then transferFrom, then a transfer of the received tokens', async () => {
+  longTest('approve, then transferFrom, then a transfer of the received tokens', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
     const ids = [accepted(await send(owner, token.call('approve', [spender, 30n])))]
@@ -228,7 +230,7 @@ describe('transactions of two signers of a project', () => {
     expect(owner).toBe(RECIPIENT)
   })
 
-  test('the creation of a contract, then a call of it', async () => {
+  longTest('the creation of a contract, then a call of it', async () => {
     const [creator, caller] = [await fundedWallet(), await fundedWallet()]
     const { creation, mint, minted } = await creationOf(creator)
     const ids = [accepted(await send(creator, creation)), accepted(await send(caller, mint))]
@@ -236,21 +238,18 @@ describe('transactions of two signers of a project', () => {
     expect(await minted()).toBe(7n)
   })
 
-  test('a call that would fail anyway is refused, even if it could wait for an earlier transaction', async () => {
+  longTest('a call that would fail anyway is refused, even if it could wait for an earlier transaction', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
-    worker.kill('SIGSTOP')
-    try {
-      const approve = accepted(await send(owner, token.call('approve', [spender, 30n])))
-      const begun = Date.now()
-      const refused = await send(spender, token.call('transferFrom', [owner, RECIPIENT, 31n]))
-      expect(refused.json).toMatchObject({ code: 'execution_reverted' })
-      expect(Date.now() - begun).toBeLessThan(REFUSED_WITHIN_MS)
-      worker.kill('SIGCONT')
-      await minedInOrder([approve])
-    } finally {
-      worker.kill('SIGCONT')
-    }
+    await worker.stop()
+    const approve = accepted(await send(owner, token.call('approve', [spender, 30n])))
+    const begun = Date.now()
+    const refused = await send(spender, token.call('transferFrom', [owner, RECIPIENT, 31n])).finally(async () => {
+      worker = await startWorkerHere(service)
+    })
+    expect(refused.json).toMatchObject({ code: 'execution_reverted' })
+    expect(Date.now() - begun).toBeLessThan(REFUSED_WITHIN_MS)
+    await minedInOrder([approve])
   })
 
   longTest('transactions of another project are neither waited for nor taken into account', async () => {

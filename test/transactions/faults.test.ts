@@ -17,7 +17,7 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx } from '../support/worker-here.ts'
 
@@ -29,11 +29,9 @@ const FAULTS: readonly Fault[] = [...ANSWER_FAULT_NAMES, ...REPLY_FAULT_NAMES]
 const SLOW: readonly Fault[] = ['hangs', 'answers more than anybody reads']
 const QUICK = FAULTS.filter((fault) => !SLOW.includes(fault))
 
-/** Each how manieth fault the suite takes, at each request others. */
-const STEP = isLong ? 1 : 4
-
-/** The faults of a job's nth request: in the suite some of them, and at the next request others. */
-const faultsAt = (nth: number): readonly Fault[] => QUICK.filter((_, index) => (index + nth) % STEP === 0)
+/** The faults of a job's nth request: in the suite one of them, and at the next request another. */
+const faultsAt = (nth: number): readonly Fault[] =>
+  QUICK.filter((_, index) => isLong || index === (3 * nth) % QUICK.length)
 
 let chain: TestChain
 let gate: Gate
@@ -128,7 +126,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string | null> => {
 }
 
 describe('a node that took a transaction and then', () => {
-  for (const fault of [...faultsAt(0), ...SLOW]) {
+  for (const fault of [...faultsAt(0), ...(isLong ? SLOW : [])]) {
     test(`${fault}: nobody knows, it is sent again, and it is mined once`, async () => {
       const sent = await record()
       gate.spoil({ fault, method: 'eth_sendRawTransaction' })
@@ -151,7 +149,7 @@ describe('a node that took a transaction and then', () => {
 })
 
 describe('a node that took a transaction, has not mined it, and then', () => {
-  for (const fault of ['drops the connection', 'answers 500'] as const) {
+  for (const fault of someOf(['drops the connection', 'answers 500'], 2)) {
     test(`${fault}: it knows the transaction when it comes again`, async () => {
       const sent = await record()
       await chain.setAutomine(false)
@@ -212,7 +210,7 @@ describe('the tracker, if its node fails at', () => {
     while (!(await node.head().then(Boolean, () => false))) await sleep(20)
   }
 
-  test('any request by not answering: waits for the configured time', async () => {
+  longTest('any request by not answering: waits for the configured time', async () => {
     await catchUp()
     const sent = await record()
     await broadcastTransaction(ctx, sent.id)

@@ -7,6 +7,7 @@ import { classifyRefusal } from '../../src/chains/evm/delivery.ts'
 import { buildLadder } from '../../src/chains/evm/ladder.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type GethRules, startGethRules, type Verdict } from '../support/geth-rules.ts'
+import { longTest, someOf } from '../support/long.ts'
 
 const GWEI = 1_000_000_000n
 const GAS = 21_000n
@@ -149,7 +150,7 @@ describe('the pool always refuses', () => {
   })
 })
 
-test('behind a gap the pool keeps a limited number of transactions and silently drops the others', async () => {
+longTest('behind a gap the pool keeps a limited number of transactions and silently drops the others', async () => {
   const from = await newcomer()
   const sent: Verdict[] = []
   for (let nonce = 1; nonce <= 66; nonce += 1) sent.push(await offer(from, { ...FIRST, nonce }))
@@ -188,11 +189,12 @@ describe('the ladder', () => {
     return [...rungs, cancel]
   }
 
-  for (const [name, fees] of [
+  const cases = [
     ['fees of the market', { feeCap: 3n * GWEI, tip: GWEI, fixedFees: false }],
     ['the least of fees', { feeCap: 1n, tip: 1n, fixedFees: false }],
     ['fees that are fixed', { feeCap: 3n * GWEI, tip: 1_000_001n, fixedFees: true }],
-  ] as const) {
+  ] as const
+  for (const [name, fees] of someOf(cases, 3)) {
     test(`with ${name}: each attempt replaces each one below it, whatever was skipped`, async () => {
       const from = await newcomer()
       const count = attemptsOf(from, { ...fees, nonce: 0 }).length

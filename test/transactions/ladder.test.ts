@@ -4,9 +4,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { longTest } from '../support/long.ts'
+import { endsByCancel, pairOf } from './given-up.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n
+const GAS_OF_A_PAYMENT = 21_000n
 const { maxFeePerGasCapWei } = evmNetworkRow({ network, environment: 'testnet', devnet: true })
 
 let world: LadderWorld
@@ -16,6 +18,7 @@ beforeAll(async () => {
 })
 
 afterEach(async () => {
+  world.node.refuse(() => null)
   world.node.breakOff(() => false)
   await world.mineAt(GWEI)
 })
@@ -60,30 +63,33 @@ describe('a base fee that rises above the first rung', () => {
   })
 })
 
-test('a transaction that waits in the pool climbs rung by rung; in the end the cancel replaces it, and it is expired', async () => {
-  const from = await world.wallet()
-  const id = await world.send(from)
-  const { rungs } = await world.taken(id)
-  expect(rungs).toBe(6)
-  for (let rung = 1; rung < rungs; rung += 1) {
-    await world.climb(id)
+longTest(
+  'a transaction that waits in the pool climbs rung by rung; in the end the cancel replaces it, and it is expired',
+  async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    const { rungs } = await world.taken(id)
+    expect(rungs).toBe(6)
+    for (let rung = 1; rung < rungs; rung += 1) {
+      await world.climb(id)
+      await world.taken(id)
+    }
+    await world.age(id, 15)
+    await world.expire(id)
     await world.taken(id)
-  }
-  await world.age(id, 15)
-  await world.expire(id)
-  await world.taken(id)
-  await world.mineAt(GWEI)
-  const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
-  expect(await minedIn()).toEqual(hashes.slice(rungs))
-  expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes, said: [] })
-  // The failure is reported only when it is final.
-  await world.until(id, ({ shown_hash }) => shown_hash === hashes[rungs])
-  expect((await world.statusOf(id)).status).toBe('pending')
-  await world.mineToFinal()
-  const told = { transaction_hash: hashes[rungs], status: 'failed' }
-  expect((await world.service.settled(id)).json).toMatchObject({ ...told, code: 'expired' })
-  for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(told)
-})
+    await world.mineAt(GWEI)
+    const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    expect(await minedIn()).toEqual(hashes.slice(rungs))
+    expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes, said: [] })
+    // The failure is reported only when it is final.
+    await world.until(id, ({ shown_hash }) => shown_hash === hashes[rungs])
+    expect((await world.statusOf(id)).status).toBe('pending')
+    await world.mineToFinal()
+    const told = { transaction_hash: hashes[rungs], status: 'failed' }
+    expect((await world.service.settled(id)).json).toMatchObject({ ...told, code: 'expired' })
+    for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(told)
+  },
+)
 
 describe('a transaction with fees that the caller fixed', () => {
   const fixed = (feeCap: bigint, tip: bigint) => ({
@@ -91,7 +97,7 @@ describe('a transaction with fees that the caller fixed', () => {
     maxPriorityFeePerGas: tip.toString(),
   })
 
-  test('has no ladder; the cancel replaces it, and the signer’s next transaction is mined', async () => {
+  longTest('has no ladder; the cancel replaces it, and the signer’s next transaction is mined', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '7', ...fixed(20n * GWEI, GWEI) })
     const next = await world.send(from, { value: '8' })
@@ -152,7 +158,7 @@ describe('a rung that the sender cannot pay', () => {
     return cause
   }
 
-  test('is skipped like all above it; the cancel replaces the rung in the pool', async () => {
+  longTest('is skipped like all above it; the cancel replaces the rung in the pool', async () => {
     const { from, id, next, hashes } = await poor({ behind: 1 })
     // It could pay the second rung alone, but not together with the transaction behind it.
     expect(await climbInVain(id)).toMatch(/queued cost \d+, tx bumped \d+/)
@@ -185,6 +191,51 @@ describe('a rung that the sender cannot pay', () => {
     expect(await world.statusOf(id)).toMatchObject({ status: 'pending', transaction_hash: hashes[0] })
     await world.node.mine()
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[0] })
+  })
+})
+
+describe('a transaction that can never be mined', () => {
+  test('as its sender can pay neither the value nor the gas waits, the row says why, and it ends once the gas can be paid', async () => {
+    const from = await world.wallet()
+    const [given, next] = await pairOf(world, from, { value: String(ETHER) })
+    await world.taken(next)
+    await world.chain.fund(from, 0n)
+    await world.expire(given)
+    const waiting = await world.refused(given)
+    expect(waiting).toMatchObject({ status: 'pending', chosen: waiting.rungs })
+    expect(waiting.cause).toStartWith(
+      'insufficient_funds: insufficient funds for gas * price + value: balance 0, tx cost',
+    )
+    expect(await world.statusOf(given)).toMatchObject({
+      waiting: 'unpayable',
+      waiting_reason: 'Nodes refuse it: its signer has too few coins for its value and its fee.',
+    })
+    await world.node.mine(5)
+    await world.reconcile()
+    expect((await world.refused(next)).cause).toStartWith('insufficient_funds: ')
+    expect(await world.statusOf(given)).toMatchObject({ status: 'pending' })
+    await world.chain.fund(from, ETHER / 10n)
+    await endsByCancel(world, { from, given, next })
+  })
+
+  test('as the node refuses it as invalid is given up, and the next one is mined', async () => {
+    const bound = 'its gas limit is above what a transaction or a block of the network may have'
+    const sentence = 'transaction gas limit too high (cap: 16777216, tx: 90000)'
+    const from = await world.wallet()
+    world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : sentence))
+    const [given, next] = await pairOf(world, from, { input: '0x01', gasLimit: '90000' })
+    expect(await world.until(given, (row) => row.cause !== null)).toMatchObject({ status: 'submitted' })
+    expect((await world.refused(given)).cause).toBe(`rejected_gas_limit: ${sentence}`)
+    expect(await world.statusOf(given)).toMatchObject({
+      waiting: 'refused',
+      waiting_reason: `Nodes refuse it: ${bound}.`,
+    })
+    await world.expire(given)
+    await endsByCancel(world, { from, given, next })
+    const settled = await world.statusOf(given)
+    expect(settled.error).toBe(`Nodes refused it: ${bound}. Its nonce was used up by a transaction that does nothing.`)
+    expect(settled).not.toHaveProperty('waiting')
+    expect(settled).not.toHaveProperty('waiting_reason')
   })
 })
 

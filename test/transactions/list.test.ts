@@ -38,7 +38,7 @@ const pagesOf = async (query: Record<string, string>): Promise<readonly (readonl
 const settled = async (id: string) => (await world.service.settled(id)).json
 
 /** A wallet with three transactions: one that succeeded, one that failed, one that waits. */
-const walletWithThree = async () => {
+const makeWalletWithThree = async () => {
   const from = await world.wallet()
   const done = await world.send(from)
   await world.startWorker()
@@ -48,6 +48,13 @@ const walletWithThree = async () => {
   await world.sql`update transactions set status = 'failed', error_code = 'execution_reverted', error = 'It reverted.',
     final = true, settled_at = now() where id = ${failed}`
   return { from, done, failed, waiting: await world.send(from) }
+}
+
+let three: ReturnType<typeof makeWalletWithThree> | undefined
+/** The same one for all tests. */
+const walletWithThree = () => {
+  three ??= makeWalletWithThree()
+  return three
 }
 
 describe('the list of transactions', () => {

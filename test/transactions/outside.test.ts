@@ -13,7 +13,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLeftOut, isLong, longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -212,14 +212,6 @@ const rows = (['before', 'between', 'at'] as const).flatMap((place) =>
   ),
 )
 
-/** Each place, each fate, and ours broadcast or not. */
-const SHORT = rows.filter(
-  ({ place, broadcast, fate }) =>
-    (place === 'before' && broadcast === 'already' && fate === 'dropped') ||
-    (place === 'between' && broadcast === 'not yet' && fate === 'mined') ||
-    (place === 'at' && broadcast === 'already' && fate === 'replaced'),
-)
-
 const isMined = async ({ hash }: Outside): Promise<boolean> =>
   (await chain.rpc('eth_getTransactionReceipt', [hash])) !== null
 
@@ -239,41 +231,39 @@ const decided = async (
 }
 
 describe('an outside transaction', () => {
-  test.each(isLong ? rows : SHORT)(
-    '$place our nonces, ours $broadcast broadcast, then $fate',
-    async ({ place, broadcast, fate }) => {
-      const account = await sharedKey()
-      const ours: Intent[] = []
-      const follow = async () => {
-        ours.push(await intend(account.address))
-        if (broadcast === 'already') await arePending(ours.slice(-1))
-      }
-      if (broadcast === 'not yet') pause()
-      if (place !== 'before') await follow()
-      const nonce = place === 'between' ? 1 : 0
-      let outside = await sendOutside(account, nonce, HIGH_FEE)
-      await follow()
-      if (fate === 'dropped') await drop(account, outside)
-      if (fate === 'replaced') outside = await sendOutside(account, nonce, HIGHER_FEE)
-      if (fate !== 'dropped') await chain.mine()
-      resume()
-
-      const expected = await decided(EXPECTED[place][broadcast][fate], { account, outside })
-      const taken = ours.filter((_, index) => expected[index] === 'nonce_taken')
-      const others = ours.filter((intent) => !taken.includes(intent))
-      await become(
-        others,
-        expected.filter((code) => code !== 'nonce_taken'),
-      )
-      // A taken nonce is reported only once that is final.
-      for (const code of await codesOf(taken)) expect(code).toMatch(/^(submitted|pending)$/)
-
+  if (isLeftOut('an outside transaction before, between and at our nonces, then mined, dropped or replaced')) return
+  test.each(rows)('$place our nonces, ours $broadcast broadcast, then $fate', async ({ place, broadcast, fate }) => {
+    const account = await sharedKey()
+    const ours: Intent[] = []
+    const follow = async () => {
       ours.push(await intend(account.address))
-      if (taken.length > 0) await chain.mine(BLOCKS_TO_FINAL)
-      await become(ours, [...expected.map((code) => (code === 'pending' ? 'success' : code)), 'success'])
-      await checkOnChain(account, { ours, outside: (await isMined(outside)) ? [outside] : [] })
-    },
-  )
+      if (broadcast === 'already') await arePending(ours.slice(-1))
+    }
+    if (broadcast === 'not yet') pause()
+    if (place !== 'before') await follow()
+    const nonce = place === 'between' ? 1 : 0
+    let outside = await sendOutside(account, nonce, HIGH_FEE)
+    await follow()
+    if (fate === 'dropped') await drop(account, outside)
+    if (fate === 'replaced') outside = await sendOutside(account, nonce, HIGHER_FEE)
+    if (fate !== 'dropped') await chain.mine()
+    resume()
+
+    const expected = await decided(EXPECTED[place][broadcast][fate], { account, outside })
+    const taken = ours.filter((_, index) => expected[index] === 'nonce_taken')
+    const others = ours.filter((intent) => !taken.includes(intent))
+    await become(
+      others,
+      expected.filter((code) => code !== 'nonce_taken'),
+    )
+    // A taken nonce is reported only once that is final.
+    for (const code of await codesOf(taken)) expect(code).toMatch(/^(submitted|pending)$/)
+
+    ours.push(await intend(account.address))
+    if (taken.length > 0) await chain.mine(BLOCKS_TO_FINAL)
+    await become(ours, [...expected.map((code) => (code === 'pending' ? 'success' : code)), 'success'])
+    await checkOnChain(account, { ours, outside: (await isMined(outside)) ? [outside] : [] })
+  })
 })
 
 describe('a transaction that `sign` returned and its owner sends', () => {
@@ -300,10 +290,11 @@ describe('a transaction that `sign` returned and its owner sends', () => {
     await checkOnChain(account, { ours, outside: [outside] })
   })
 
-  for (const [when, isBroadcast] of [
-    ['before ours is broadcast', false],
+  const times = [
     ['after ours was broadcast', true],
-  ] as const) {
+    ['before ours is broadcast', false],
+  ] as const
+  for (const [when, isBroadcast] of someOf(times, 2)) {
     test(`at the nonce that our next intent has got, ${when}: ours failed once that is final`, async () => {
       const account = await sharedKey()
       const outside = await sign(account.address)
@@ -322,7 +313,7 @@ describe('a transaction that `sign` returned and its owner sends', () => {
     })
   }
 
-  test('at no higher fee than ours: ours climbs above it and is mined instead', async () => {
+  longTest('at no higher fee than ours: ours climbs above it and is mined instead', async () => {
     const account = await sharedKey()
     const outside = await sign(account.address, { maxFeePerGas: null, maxPriorityFeePerGas: null })
     pause()
@@ -403,7 +394,9 @@ describe('two projects with the same key', () => {
       const account = await sharedKey(service, key)
       expect(await sharedKey(other, key)).toMatchObject({ address: account.address })
       const both = await Promise.all(
-        Array.from({ length: 20 }, (_, index) => intend(account.address, index % 2 === 0 ? service : other)),
+        Array.from({ length: isLong ? 20 : 4 }, (_, index) =>
+          intend(account.address, index % 2 === 0 ? service : other),
+        ),
       )
       const ours = both.filter((_, index) => index % 2 === 0)
       const theirs = both.filter((_, index) => index % 2 === 1)

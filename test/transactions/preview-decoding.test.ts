@@ -7,6 +7,7 @@ import { listAbis } from '../../db/queries/abis.ts'
 import { addAbi, removeAbi } from '../../src/assets/abis/added.ts'
 import { startFakeNode, withoutIdentity } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -309,7 +310,7 @@ describe('an ABI that is bound to an implementation', () => {
   })
 })
 
-test('a call as large as go-ethereum’s pool accepts is decoded; a larger one is shown without a name', async () => {
+longTest('a call as large as go-ethereum’s pool accepts is decoded; a larger one is shown without a name', async () => {
   const contract = await place(ACCEPTS)
   const abi = parseAbi([
     'function swapExactTokensForTokens(uint256 amountIn, uint256 amountOutMin, address[] path, address to)',

@@ -263,7 +263,7 @@ describe('a preview and its node', () => {
     }
   }
 
-  test('take one request for 1 or 20 elements of known contracts', async () => {
+  longTest('take one request for 1 or 20 elements of known contracts', async () => {
     const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
     await chain.write({ contract: token, functionName: 'mint', args: [FROM, 100n] })
     const input = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [TO, 1n] })
@@ -283,7 +283,7 @@ describe('a preview and its node', () => {
     )
   })
 
-  test('ask whether the destination is a contract while the simulation runs', async () => {
+  longTest('ask whether the destination is a contract while the simulation runs', async () => {
     const asked = Promise.withResolvers<void>()
     await at(
       async ({ method }) => {
@@ -305,11 +305,12 @@ describe('a preview and its node', () => {
     )
   })
 
-  test('without eth_simulateV1 find asset changes by traces, or say that they are not known', async () => {
-    for (const [missing, changes] of [
+  longTest('without eth_simulateV1 find asset changes by traces, or say that they are not known', async () => {
+    const cases = [
       [['eth_simulateV1'], [{ raw_amount: '5', from: FROM, to: TO, nft: null }]],
       [['eth_simulateV1', 'debug_traceCall'], null],
-    ] as const) {
+    ] as const
+    for (const [missing, changes] of cases) {
       const lacking: readonly string[] = missing
       await at(
         ({ method }) => (lacking.includes(method) ? { error: { code: -32601, message: 'no such method' } } : undefined),

@@ -252,7 +252,7 @@ describe('a reorganisation that mines the transaction itself', () => {
     ['in the block at the same height', 0],
     ['in a later one', 1],
   ] as const) {
-    test(`${where}: it stays what it was, in another block, and its movement too`, async () => {
+    longTest(`${where}: it stays what it was, in another block, and its movement too`, async () => {
       const [from, to] = [await fundedWallet(), await newWallet()]
       const id = await send(from, { to, value: '7' })
       const told = await isTold(id, 'success')
@@ -299,7 +299,7 @@ describe('a reorganisation that mines another attempt of it', () => {
     expect(await activityHas(to, 1)).toHaveLength(1)
   })
 
-  test('the cancel: it changes from success to pending, and to failed when that is final', async () => {
+  longTest('the cancel: it changes from success to pending, and to failed when that is final', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     await isTold(id, 'success')
@@ -315,7 +315,7 @@ describe('a reorganisation that mines another attempt of it', () => {
 })
 
 describe('a reorganisation after which the same transaction has another result', () => {
-  test('changes the status from success to failed, and back', async () => {
+  longTest('changes the status from success to failed, and back', async () => {
     const from = await fundedWallet()
     const to = await newWallet()
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
@@ -349,7 +349,7 @@ describe('a reorganisation after which the same transaction has another result',
 })
 
 describe('a reorganisation in which an outside transaction uses the nonce', () => {
-  test('leaves ours pending until that is final; then ours fails, and the next one is mined', async () => {
+  longTest('leaves ours pending until that is final; then ours fails, and the next one is mined', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const outside = await service.post('/transactions/sign', {
       network,

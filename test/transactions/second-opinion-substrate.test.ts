@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
+import { someOf } from '../support/long.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
@@ -80,7 +81,7 @@ const DISAGREEMENTS: Record<string, (number: number) => Behaviour | Promise<Beha
   'has its block, but not as final': (number) => finalUpTo(number - 1),
 }
 
-test.each(Object.keys(DISAGREEMENTS))('an extrinsic is not final while the other node %s', async (name) => {
+test.each(someOf(Object.keys(DISAGREEMENTS), 5))('an extrinsic is not final while the other node %s', async (name) => {
   await world.catchUp()
   const id = await world.send()
   await world.broadcast(id)

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
 
 let node: TestChain
@@ -45,14 +46,27 @@ const receiptWith = (change: object): Behaviour => {
 }
 
 const DISAGREEMENTS: Record<string, Behaviour> = {
-  'does not know it': ({ method }) => (method.startsWith('eth_getTransaction') ? { result: null } : undefined),
   'has it in another block': receiptWith({ blockHash: `0x${'ab'.repeat(32)}` }),
+  'does not know it': ({ method }) => (method.startsWith('eth_getTransaction') ? { result: null } : undefined),
   'says that it failed': receiptWith({ status: '0x0' }),
   'refuses to say': ({ method }) =>
     method === 'eth_getTransactionReceipt' ? { error: { code: -32_603, message: 'Internal error' } } : undefined,
 }
 
-test.each(Object.keys(DISAGREEMENTS))('a transaction is not final while the other node %s', async (name) => {
+test('a transaction that the other node says has failed has no result while the nodes disagree', async () => {
+  await world.catchUp()
+  const id = await world.send()
+  other.behave(receiptWith({ status: '0x0' }))
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'pending', final: false, code: null })
+  other.behave(ANSWERS)
+  await world.catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
+})
+
+test.each(someOf(Object.keys(DISAGREEMENTS), 4))('a transaction is not final while the other node %s', async (name) => {
   const id = await mined()
   other.behave(DISAGREEMENTS[name] ?? ANSWERS)
   await node.mine(BLOCKS_TO_FINAL + 6)
@@ -63,7 +77,7 @@ test.each(Object.keys(DISAGREEMENTS))('a transaction is not final while the othe
   expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: true, code: null })
 })
 
-test('a transaction is not final while its block is not final for the other node', async () => {
+longTest('a transaction is not final while its block is not final for the other node', async () => {
   const id = await mined()
   const { number } = (await world.chain.head()).latest
   const old = `0x${number.toString(16)}`

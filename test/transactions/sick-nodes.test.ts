@@ -54,8 +54,10 @@ const substrateWorld = async (): Promise<World> => {
 
 /** Each trouble at each node. */
 const ALL = TROUBLES.flatMap((trouble) => ([0, 1] as const).map((position) => ({ trouble, position })))
-/** Each trouble once, at one node after the other. */
-const IN_TURN = ALL.filter(({ trouble, position }) => TROUBLES.indexOf(trouble) % 2 !== position)
+/** Two troubles that no time limit has to end, one at each node. */
+const SHORT = ALL.filter(
+  ({ trouble, position }) => (trouble === 'answers 500' && position === 0) || (trouble === 'closes' && position === 1),
+)
 
 describe.each([
   ['an EVM network', evmWorld],
@@ -108,7 +110,7 @@ describe.each([
 
   const views = () => service.ctx.chains.withNode(world.network).lookAtNodes()
 
-  test.each(isLong ? ALL : IN_TURN)(
+  test.each(isLong ? ALL : SHORT)(
     'of which node $position $trouble: every intent is accepted and succeeds',
     async ({ trouble, position }) => {
       const sick = world.nodes[position]

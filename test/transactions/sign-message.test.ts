@@ -22,6 +22,7 @@ import type { ContractWallets } from '../../src/chains/contract-wallets.ts'
 import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -124,7 +125,7 @@ const imported = async (private_key: string): Promise<Wallet> => {
 }
 
 describe("a key's message", () => {
-  test.each(VECTORS)('of $address is signed by EIP-191 without a node', async (vector) => {
+  test.each(someOf(VECTORS, 2))('of $address is signed by EIP-191 without a node', async (vector) => {
     const wallet = await imported(vector.key)
     expect(wallet.address).toBe(vector.address)
     expect(signatureOf(await sign(wallet, { ...vector.message, ...secret }))).toBe(vector.signature)
@@ -133,10 +134,11 @@ describe("a key's message", () => {
   test('is the bytes of the hex, or the UTF-8 of the text, even if that looks like hex', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon' })
     const { address } = wallet
+    const large = `0x${'a7'.repeat(isLong ? 1_000_000 : 10_000)}` as const
     const cases = [
       ['0xdeadBEEF', '0xdeadbeef'],
       ['0x', '0x'],
-      [`0x${'a7'.repeat(1_000_000)}`, `0x${'a7'.repeat(1_000_000)}`],
+      [large, large],
     ] as const
     for (const [message, raw] of cases) {
       const asBytes = signatureOf(await sign(wallet, { message, message_type: 'bytes', ...secret }))
@@ -152,7 +154,7 @@ describe("a key's message", () => {
       'Grüße, 世界, 👩🏽‍🚀',
       '\u0301e',
       '\ufeff',
-      `${'\u{1f600}'.repeat(100_000)}`,
+      '\u{1f600}'.repeat(isLong ? 100_000 : 1_000),
     ]) {
       const signature = signatureOf(await sign(wallet, { message, message_type: null, ...secret }))
       expect(await verifyMessage({ address, message: { raw: Buffer.from(message) }, signature })).toBe(true)
@@ -227,14 +229,8 @@ describe("an sr25519 key's message", () => {
   test.each(['Polkadot', 'Vara'])('on %s is verified by polkadot-js and by us, without a node', async (network) => {
     const wallet: Wallet = await service.newWallet({ network, pin: PIN })
     const { address } = wallet
-    for (const message of [
-      '',
-      HELLO,
-      'Grüße, 世界, 👩🏽‍🚀',
-      '0xdeadbeef',
-      `<Bytes>${HELLO}</Bytes>`,
-      'a'.repeat(100_000),
-    ]) {
+    const messages = ['', HELLO, 'Grüße, 世界, 👩🏽‍🚀', '0xdeadbeef', `<Bytes>${HELLO}</Bytes>`, 'a'.repeat(100_000)]
+    for (const message of someOf(messages, 2)) {
       const signature = signatureOf(await sign(wallet, { message, ...pin }))
       expect(signature).toMatch(/^0x[0-9a-f]{128}$/)
       expect(signatureVerify(Buffer.from(message), signature, address)).toMatchObject({
@@ -270,7 +266,7 @@ describe("an sr25519 key's message", () => {
       ['wrapped', Buffer.from('<Bytes>a</Bytes>'), false],
       ['an empty wrapping', Buffer.from('<Bytes></Bytes>'), false],
     ] as const
-    for (const [what, bytes, isBare] of cases) {
+    for (const [what, bytes, isBare] of someOf(cases, 3)) {
       const message = `0x${bytes.toString('hex')}`
       const signature = signatureOf(await sign(wallet, { message, message_type: 'bytes', ...secret }))
       const raw = Buffer.from(signature.slice(2), 'hex')
@@ -279,7 +275,7 @@ describe("an sr25519 key's message", () => {
     }
   })
 
-  test('needs the credentials of all locks of the keyring, and its wallet is found without a network', async () => {
+  longTest('needs the credentials of all locks of the keyring, and its wallet is found without a network', async () => {
     const ownerId = randomUUID()
     const theirs: Wallet = await service.newWallet({ network: 'Vara', ownerId, pin: PIN })
     expect((await sign(theirs, { network: null, ...pin })).status).toBe(200)

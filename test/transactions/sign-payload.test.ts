@@ -11,6 +11,7 @@ import { blake2AsHex, blake2AsU8a, encodeAddress, signatureVerify } from '@polka
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { newApprover } from '../approvals/approver.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -101,7 +102,7 @@ describe('a payload', () => {
     ['with calls within its call', () => call('utility', 'batchAll', [pay(), call('system', 'remark', '0x68')]), {}],
   ]
 
-  test.each(CASES)('%s: is signed byte for byte, and the chain takes it', async (_, make, options) => {
+  test.each(someOf(CASES, 4))('%s: is signed byte for byte, and the chain takes it', async (_, make, options) => {
     const pair = new Keyring({ type: 'sr25519', ss58Format: 0 }).addFromSeed(hexToU8a(SEED))
     expect(pair.address).toBe(address)
     let bytes = new Uint8Array()
@@ -221,7 +222,7 @@ describe('is refused by the name of the field', () => {
       expect((await post({ ...payload, method })).json.error).toContain('must be a SCALE-encoded call')
   })
 
-  test('an era that has ended', async () => {
+  longTest('an era that has ended', async () => {
     const payload = await shown(pay(), { era: 4 })
     await chain.newBlock(5)
     const ended = async () => (await post(payload)).json.error ?? ''
@@ -240,7 +241,7 @@ describe('is refused by the name of the field', () => {
     expect(told(answer)).toEqual([503, 'node_unavailable'])
   })
 
-  test('everything, if the metadata is not trusted', async () => {
+  longTest('everything, if the metadata is not trusted', async () => {
     const unpinned = await startService({
       rpcUrls: { [network]: chain.wsUrl },
       variables: { POLKADOT_METADATA_PIN: '' },
@@ -317,7 +318,7 @@ describe('with a policy', () => {
     expect(told(await post(own, { user_pin: PIN }, from))).toEqual([200, null])
   })
 
-  test('that needs approval, is signed once it is granted, and only the same call', async () => {
+  longTest('that needs approval, is signed once it is granted, and only the same call', async () => {
     const approver = await newApprover(service)
     const { address: from } = await newWallet()
     await policyFor(from, { require_approval: { of: 1, from: [approver.id], expires_in_seconds: 3600 } })

@@ -6,9 +6,6 @@ import { blake2AsHex, decodeAddress, encodeAddress } from '@polkadot/util-crypto
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/operators/projects.ts'
-import { cancelTransaction } from '../../src/signing/transactions/waiting.ts'
-import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
-import { runCli } from '../support/cli.ts'
 import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
@@ -36,6 +33,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql.end()
+  await worker.stop()
   await service.close()
   await chain.stop()
 })
@@ -99,26 +97,30 @@ describe('a transfer', () => {
     ])
   })
 
-  test('is pending while its block is not final', async () => {
-    const from = await fundedWallet()
-    await chain.setFinalityLag(3)
-    try {
-      // Waits until its balance is final.
-      await chain.newBlock(3)
-      const { json: submitted } = await send(from, { to: bob, value: '9' })
-      const [attempt] = await sql<{ raw: string }[]>`
+  longTest(
+    'is pending while its block is not final',
+    async () => {
+      const from = await fundedWallet()
+      await chain.setFinalityLag(3)
+      try {
+        // Waits until its balance is final.
+        await chain.newBlock(3)
+        const { json: submitted } = await send(from, { to: bob, value: '9' })
+        const [attempt] = await sql<{ raw: string }[]>`
         select raw from attempts where transaction_id = ${submitted.transaction_id}`
-      await chain.included(attempt?.raw ?? '')
-      await chain.newBlock()
-      const status = async () =>
-        (await service.get('/transactions/status-by-id', { id: submitted.transaction_id })).json.status
-      expect(await status()).toBe('pending')
-      await chain.newBlock(2)
-      expect((await service.settled(submitted.transaction_id)).json.status).toBe('success')
-    } finally {
-      await chain.setFinalityLag(0)
-    }
-  }, 30_000)
+        await chain.included(attempt?.raw ?? '')
+        await chain.newBlock()
+        const status = async () =>
+          (await service.get('/transactions/status-by-id', { id: submitted.transaction_id })).json.status
+        expect(await status()).toBe('pending')
+        await chain.newBlock(2)
+        expect((await service.settled(submitted.transaction_id)).json.status).toBe('success')
+      } finally {
+        await chain.setFinalityLag(0)
+      }
+    },
+    30_000,
+  )
 
   longTest(
     'is refused while finality lags by an era, because no block would take it',
@@ -254,42 +256,46 @@ describe('a call', () => {
 })
 
 describe('NFTs', () => {
-  test('a collection is created, minted at once into different items, described, and its items are moved', async () => {
-    const [from, holder] = [await fundedWallet(RICH), await fundedWallet(10n * UNIT)]
-    const made = { network, from, name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png' }
-    const post = (path: string, body: object) => service.post(path, { ...body, developer_secret: SECRET })
-    const { contract_address: contract } = await succeeded(await post('/nfts/collections', made))
-    expect(contract).toMatch(/^[0-9]+$/)
-    for (const query of [{ contract_address: contract }, { contract_address: contract, network }]) {
-      const { json } = await service.get('/nfts/collection-by-address', query)
-      expect(json).toMatchObject({ network, contract_address: contract, name: 'Doors', symbol: 'DOOR' })
-    }
-    const mint = { network, from, contract_address: contract, recipient: holder }
-    const metadata = { name: 'Door #1', description: 'A red door.', image: 'https://example.com/d1.png' }
-    const minted = await Promise.all([1, 2].map(() => post('/nfts/mint', { ...mint, metadata })))
-    for (const answer of minted) await succeeded(answer)
-    for (const token_id of ['0', '1']) {
-      const move = { network, from: holder, contract_address: contract, recipient: from, token_id }
-      await succeeded(await post('/nfts/transfer', move))
-    }
-    // The chain stores a URI for it, but no name.
-    const items = async () =>
-      (await service.get('/activity', { network, wallet_address: holder })).json.filter(
-        (item: { metadata: object }) => 'token_id' in item.metadata,
-      )
-    await until(async () => (await items()).length === 4)
-    const names = { name: 'Doors', symbol: 'DOOR' }
-    for (const { token } of await items()) expect(token).toMatchObject({ contract_address: contract, ...names })
-    const other = service.as(await createProject(service.ctx, { name: 'Another', actor: 'operator' }))
-    const seen = await other.get('/addresses/metadata', { network, addresses: contract })
-    expect(seen.json[contract]).toMatchObject({ type: 'nft', nft: { contract_address: contract, ...names } })
-    const refused = await post('/nfts/mint', { ...mint, from: holder })
-    expect([refused.status, refused.json.code]).toEqual([400, 'mint_unauthorized'])
-    const poor = await post('/nfts/collections', { ...made, from: holder })
-    expect([poor.status, poor.json.code]).toEqual([400, 'balance_insufficient'])
-    const elsewhere = await post('/nfts/mint', { ...mint, contract_address: `0x${'ab'.repeat(20)}` })
-    expect([elsewhere.status, elsewhere.json.code]).toEqual([400, 'network_mismatch'])
-  }, 30_000)
+  longTest(
+    'a collection is created, minted at once into different items, described, and its items are moved',
+    async () => {
+      const [from, holder] = [await fundedWallet(RICH), await fundedWallet(10n * UNIT)]
+      const made = { network, from, name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png' }
+      const post = (path: string, body: object) => service.post(path, { ...body, developer_secret: SECRET })
+      const { contract_address: contract } = await succeeded(await post('/nfts/collections', made))
+      expect(contract).toMatch(/^[0-9]+$/)
+      for (const query of [{ contract_address: contract }, { contract_address: contract, network }]) {
+        const { json } = await service.get('/nfts/collection-by-address', query)
+        expect(json).toMatchObject({ network, contract_address: contract, name: 'Doors', symbol: 'DOOR' })
+      }
+      const mint = { network, from, contract_address: contract, recipient: holder }
+      const metadata = { name: 'Door #1', description: 'A red door.', image: 'https://example.com/d1.png' }
+      const minted = await Promise.all([1, 2].map(() => post('/nfts/mint', { ...mint, metadata })))
+      for (const answer of minted) await succeeded(answer)
+      for (const token_id of ['0', '1']) {
+        const move = { network, from: holder, contract_address: contract, recipient: from, token_id }
+        await succeeded(await post('/nfts/transfer', move))
+      }
+      // The chain stores a URI for it, but no name.
+      const items = async () =>
+        (await service.get('/activity', { network, wallet_address: holder })).json.filter(
+          (item: { metadata: object }) => 'token_id' in item.metadata,
+        )
+      await until(async () => (await items()).length === 4)
+      const names = { name: 'Doors', symbol: 'DOOR' }
+      for (const { token } of await items()) expect(token).toMatchObject({ contract_address: contract, ...names })
+      const other = service.as(await createProject(service.ctx, { name: 'Another', actor: 'operator' }))
+      const seen = await other.get('/addresses/metadata', { network, addresses: contract })
+      expect(seen.json[contract]).toMatchObject({ type: 'nft', nft: { contract_address: contract, ...names } })
+      const refused = await post('/nfts/mint', { ...mint, from: holder })
+      expect([refused.status, refused.json.code]).toEqual([400, 'mint_unauthorized'])
+      const poor = await post('/nfts/collections', { ...made, from: holder })
+      expect([poor.status, poor.json.code]).toEqual([400, 'balance_insufficient'])
+      const elsewhere = await post('/nfts/mint', { ...mint, contract_address: `0x${'ab'.repeat(20)}` })
+      expect([elsewhere.status, elsewhere.json.code]).toEqual([400, 'network_mismatch'])
+    },
+    30_000,
+  )
 })
 
 test("the audit marks the destination of an extrinsic as the API's statement, signed or sent", async () => {
@@ -373,20 +379,24 @@ describe('a signed extrinsic that is not sent', () => {
       expect([await byHash(first.hash), await byHash(later.hash)]).toEqual(['success', 'success'])
     }, 30_000)
 
-    test('is unknown once no block can take it: its era is over, or its nonce is used', async () => {
-      const [mortal, overtaken] = [await fundedWallet(), await fundedWallet()]
-      const late = await pooled(mortal, { nonce: 1, era: '16' })
-      const other = { nonce: '1', era: '64' }
-      const signed = await service.post('/transactions/sign', bodyOf(overtaken, { to: bob, value: '7', ...other }))
-      const never = blake2AsHex(String(signed.json), 256)
-      expect([await byHash(late.hash), await byHash(never)]).toEqual(['pending', 'pending'])
-      await pooled(overtaken, { nonce: 1 })
-      const { raw } = await pooled(overtaken, { nonce: 0 })
-      await chain.included(raw)
-      await chain.newBlock(16)
-      const unknown = 'transaction_not_found'
-      expect([await byHash(late.hash), await byHash(never)]).toEqual([unknown, unknown])
-    }, 30_000)
+    longTest(
+      'is unknown once no block can take it: its era is over, or its nonce is used',
+      async () => {
+        const [mortal, overtaken] = [await fundedWallet(), await fundedWallet()]
+        const late = await pooled(mortal, { nonce: 1, era: '16' })
+        const other = { nonce: '1', era: '64' }
+        const signed = await service.post('/transactions/sign', bodyOf(overtaken, { to: bob, value: '7', ...other }))
+        const never = blake2AsHex(String(signed.json), 256)
+        expect([await byHash(late.hash), await byHash(never)]).toEqual(['pending', 'pending'])
+        await pooled(overtaken, { nonce: 1 })
+        const { raw } = await pooled(overtaken, { nonce: 0 })
+        await chain.included(raw)
+        await chain.newBlock(16)
+        const unknown = 'transaction_not_found'
+        expect([await byHash(late.hash), await byHash(never)]).toEqual([unknown, unknown])
+      },
+      30_000,
+    )
 
     test('is unknown to other projects and to other users of the project', async () => {
       const from = await fundedWallet()
@@ -468,116 +478,26 @@ describe('a node that fails', () => {
     await succeeded(answer)
   })
 
-  test('a runtime upgrade between signing and sending ends in failed, and the next one is signed for the new runtime', async () => {
-    const from = await fundedWallet()
-    await chain.setMode('manual')
-    const silent = await chain.answerWith('author_submitExtrinsic', { error: { code: -32000, message: 'busy' } })
-    const answer = await send(from, { to: bob, value: '1' })
-    await chain.upgradeRuntime()
-    await silent()
-    await chain.newBlock(ERA_BLOCKS + 2)
-    const { json } = await service.settled(answer.json.transaction_id, 40_000)
-    expect(json).toMatchObject({ status: 'failed', code: 'expired' })
-    const [row] =
-      await sql`select holds_nonce, valid_until_block from transactions where id = ${answer.json.transaction_id}`
-    expect(row).toMatchObject({ holds_nonce: false })
-    await chain.setMode('instant')
-    await succeeded(await send(from, { to: bob, value: '2' }))
-  }, 60_000)
-})
-
-describe('a worker that starts late', () => {
-  const transferAll = (to: string) => `0x0a0400${Buffer.from(decodeAddress(to)).toString('hex')}00`
-  const sendAround = async (from: string): Promise<string> => {
-    const { json } = await send(from, { to: bob, value: '1' })
-    const [attempt] = await sql`select raw from attempts where transaction_id = ${json.transaction_id}`
-    await chain.rpc('author_submitExtrinsic', [attempt?.raw])
-    await chain.included(attempt?.raw)
-    return json.transaction_id
-  }
-  const refusalOf = async (id: string): Promise<string> => {
-    const [attempt] = await sql`select last_error from attempts where transaction_id = ${id}`
-    return attempt?.last_error ?? ''
-  }
-
-  let node: ReturnType<typeof startFakeNode>
-  let forgotten = new Set<unknown>()
-  let reaped: string
-  let early: string
-  let untold: string
-  let poor: { readonly address: string; readonly id: string }
-
-  beforeAll(async () => {
-    reaped = await fundedWallet()
-    await succeeded(await send(reaped, { input: transferAll(bob) }))
-    await worker.stop()
-    untold = await sendAround(await fundedWallet())
-    const hash = await chain.rpc('chain_getBlockHash')
-    const { parentHash } = (await chain.rpc('chain_getHeader', [hash])) as { readonly parentHash: string }
-    forgotten = new Set([hash, parentHash])
-    await chain.newBlock()
-    early = await sendAround(await fundedWallet())
-    await chain.newBlock(ERA_BLOCKS + 1)
-    const address = await fundedWallet()
-    poor = { address, id: (await send(address, { to: bob, value: '1' })).json.transaction_id }
-    await chain.fund(address, 1n)
-    await sql`delete from cursors where purpose = 'track'`
-    await sql`delete from seen_blocks where purpose = 'track'`
-    const behaviour: Behaviour = ({ method, params }) =>
-      method.startsWith('state_') && forgotten.has(params.at(-1))
-        ? { error: { code: 4003, message: `Client error: UnknownBlock: State already discarded for ${params.at(-1)}` } }
-        : undefined
-    node = startFakeNode({ behaviour, behind: chain.rpcUrl })
-  }, 120_000)
-
-  afterAll(async () => {
-    await worker.stop()
-    await node.stop()
-  })
-
-  test('finds extrinsics that were included before its first step, even after their era', async () => {
-    worker = await startWorkerHere(service, { POLKADOT_RPC_URL: node.rpcUrl })
-    const { json } = await service.settled(early)
-    expect(json).toMatchObject({ status: 'success' })
-  }, 30_000)
-
-  test('does not guess a result if the node has pruned the state, and says so', async () => {
-    // The node's last refusal may still be there for a moment.
-    await until(async () => {
-      const [shown] = await sql`select why from strongroom_views.transactions where id = ${untold}`
-      return shown?.why.includes('an archive node has it')
-    })
-    const { json } = await service.get('/transactions/status-by-id', { id: untold })
-    expect(json).toMatchObject({ status: 'pending' })
-    forgotten.clear()
-    expect((await service.settled(untold)).json).toMatchObject({ status: 'success' })
-  }, 30_000)
-
-  test('the nonces of a reaped account start from 0 again', async () => {
-    await chain.fund(reaped)
-    const { json } = await send(reaped, { to: bob, value: '1' })
-    expect(json).toMatchObject({ status: 'submitted' })
-    const [row] = await sql`select nonce from transactions where id = ${json.transaction_id}`
-    expect(row?.nonce).toBe('0')
-    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
-  }, 30_000)
-
-  test('a signer that can no longer pay is shown with the missing amount', async () => {
-    await until(async () => (await refusalOf(poor.id)).startsWith('insufficient_funds'))
-    expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
-    const shown = (await runCli(['tx', 'show', poor.id], { ...service.variables, VAULT_SOCKET: '' })).output
-    expect(shown).toContain(`the signer lacks`)
-    expect(shown).toMatch(/ [0-9.]+ DOT as far as is known /)
-    await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator', reach: null })).rejects.toMatchObject(
-      {
-        ...{
-          code: 'invalid_input',
-          message: expect.stringMatching(/^It is mortal: it ends by itself after block [0-9]+\.$/),
-        },
-      },
-    )
-    expect(shown).not.toContain('gwei')
-  }, 30_000)
+  longTest(
+    'a runtime upgrade between signing and sending ends in failed, and the next one is signed for the new runtime',
+    async () => {
+      const from = await fundedWallet()
+      await chain.setMode('manual')
+      const silent = await chain.answerWith('author_submitExtrinsic', { error: { code: -32000, message: 'busy' } })
+      const answer = await send(from, { to: bob, value: '1' })
+      await chain.upgradeRuntime()
+      await silent()
+      await chain.newBlock(ERA_BLOCKS + 2)
+      const { json } = await service.settled(answer.json.transaction_id, 40_000)
+      expect(json).toMatchObject({ status: 'failed', code: 'expired' })
+      const [row] =
+        await sql`select holds_nonce, valid_until_block from transactions where id = ${answer.json.transaction_id}`
+      expect(row).toMatchObject({ holds_nonce: false })
+      await chain.setMode('instant')
+      await succeeded(await send(from, { to: bob, value: '2' }))
+    },
+    60_000,
+  )
 })
 
 test('a batch is refused, as there are no contract wallets', async () => {

@@ -11,6 +11,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, type Held, startGate } from '../support/gate.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -24,21 +25,22 @@ const MORE_THAN_HALF = parseEther('0.6').toString()
 let chain: TestChain
 let gate: Gate
 let service: Service
-let worker: WorkerHere
+let worker: WorkerHere | undefined
 let sql: Sql
 
 beforeAll(async () => {
   chain = await startChain(network)
-  await deployCanonicalContracts(chain.rpcUrl)
+  // Contract wallets and blocks are of the long cases only.
+  if (isLong) await deployCanonicalContracts(chain.rpcUrl)
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 1 })
-  worker = await startWorkerHere(service)
+  if (isLong) worker = await startWorkerHere(service)
 })
 
 afterAll(async () => {
   await sql.end()
-  await worker.stop()
+  await worker?.stop()
   await service.close()
   await gate.stop()
   await chain.stop()
@@ -163,7 +165,7 @@ describe('a request that comes while an earlier one of its signer is prepared', 
     expect(told(await second.answer)).toBe('balance_insufficient')
   })
 
-  test('is refused if both spend the same coins of a contract wallet', async () => {
+  longTest('is refused if both spend the same coins of a contract wallet', async () => {
     const safe = await deployedSafe(10n)
     using first = await heldBack(() => send(safe, { value: '6' }))
     const second = await asked(() => send(safe, { value: '6' }))
@@ -172,15 +174,18 @@ describe('a request that comes while an earlier one of its signer is prepared', 
     expect(told(await second.answer)).toBe('balance_insufficient')
   })
 
-  test('is refused if that one is mined and told before it is recorded: the balance that it has seen is older', async () => {
-    const wallet = await fundedWallet()
-    using late = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
-    // By another process, which does not wait for this one.
-    const other = await startOther()
-    const sooner = await send(wallet, { value: MORE_THAN_HALF }, other.post)
-    expect((await service.settled(sooner.json.transaction_id)).json).toMatchObject({ status: 'success' })
-    late.release()
-    expect(told(await late.answer)).toBe('balance_insufficient')
-    await other.close()
-  })
+  longTest(
+    'is refused if that one is mined and told before it is recorded: the balance that it has seen is older',
+    async () => {
+      const wallet = await fundedWallet()
+      using late = await heldBack(() => send(wallet, { value: MORE_THAN_HALF }), 'after')
+      // By another process, which does not wait for this one.
+      const other = await startOther()
+      const sooner = await send(wallet, { value: MORE_THAN_HALF }, other.post)
+      expect((await service.settled(sooner.json.transaction_id)).json).toMatchObject({ status: 'success' })
+      late.release()
+      expect(told(await late.answer)).toBe('balance_insufficient')
+      await other.close()
+    },
+  )
 })

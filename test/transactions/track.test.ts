@@ -10,7 +10,8 @@ import { readConfig } from '../../src/platform/config.ts'
 import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { type Stepped, startStepped } from './stepped.ts'
+import { longTest } from '../support/long.ts'
+import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
 
 let node: TestChain
 let world: Stepped
@@ -32,6 +33,14 @@ const catchUp = () => world.catchUp(oneByOne)
 const isToBeSent = async (id: string) =>
   (await world.sql`select from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`).length === 1
 
+test("a tracker's first step misses nothing of what is final by then", async () => {
+  const id = await world.send()
+  await world.broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  await catchUp()
+  expect(await world.rowOf(id)).toMatchObject({ status: 'success' })
+})
+
 describe('a transaction that the reconciler finds in a block that the tracker has not processed', () => {
   test('is a success only once the tracker has processed that block', async () => {
     await catchUp()
@@ -47,7 +56,7 @@ describe('a transaction that the reconciler finds in a block that the tracker ha
     expect((await world.rowOf(id)).status).toBe('success')
   })
 
-  test('is pending and sent again if that block is removed before the tracker reaches it', async () => {
+  longTest('is pending and sent again if that block is removed before the tracker reaches it', async () => {
     await catchUp()
     const id = await world.send()
     await world.broadcast(id)
@@ -105,6 +114,21 @@ test('the chosen attempt is sent again if its job was lost, even if a lower atte
   expect(await isToBeSent(id)).toBe(false)
   await node.mine()
   await node.setAutomine(true)
+})
+
+test('simultaneous observations of one transaction are recorded one after the other', async () => {
+  const id = await world.send()
+  const attempts = await world.sql<
+    { hash: string }[]
+  >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
+  const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
+  await Promise.all([
+    world.ctx.recordObservation({ transactionId: id, observation: accepted }),
+    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+  ])
+  const [row] = await world.sql`select status, chosen from transactions where id = ${id}`
+  expect({ ...row }).toEqual({ status: 'pending', chosen: 2 })
 })
 
 describe('a payment on a chain that stands still', () => {
@@ -167,7 +191,7 @@ describe('a payment on a chain that stands still', () => {
     expect(await world.rowOf(id)).toMatchObject({ status: 'success' })
   })
 
-  test('and goes on with another branch does not count that time either', async () => {
+  longTest('and goes on with another branch does not count that time either', async () => {
     const signer = await world.newSigner()
     // A reorganisation takes the signer's coins back if it reaches below them.
     await node.mine(2)
@@ -264,7 +288,7 @@ describe('a tracker that is far behind', () => {
     expect(new Set(found.map(({ number }) => number)).size).toBe(3)
   })
 
-  test('and another worker lock the same transactions in the same order', async () => {
+  longTest('and another worker lock the same transactions in the same order', async () => {
     await catchUp()
     const [first = '', second = ''] = [await world.send(), await world.send()].sort()
     // The one that is locked second is in the lower block.

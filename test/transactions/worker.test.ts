@@ -7,7 +7,7 @@ import { encodeFunctionData, type Hex } from 'viem'
 import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -105,12 +105,12 @@ const reconcile = async () => {
 
 describe('a worker that is killed', () => {
   const steps = [
-    ['before the node hears of the transaction', 'before', 'eth_sendRawTransaction', 'forgotten'],
     ['after the node took it, before that is written down', 'after', 'eth_sendRawTransaction', 'answered'],
+    ['before the node hears of the transaction', 'before', 'eth_sendRawTransaction', 'forgotten'],
     ['after it was mined, before that is told', 'before', 'eth_getTransactionReceipt', 'forgotten'],
   ] as const
 
-  for (const [name, when, method, how] of steps) {
+  for (const [name, when, method, how] of someOf(steps, 3)) {
     test(`${name}: the next one ends it, and it has one effect`, async () => {
       const wallet = await fundedWallet()
       const worker = startProcess()
@@ -126,7 +126,7 @@ describe('a worker that is killed', () => {
     })
   }
 
-  test('leaves its jobs to a worker that starts at once, which takes them within seconds', async () => {
+  longTest('leaves its jobs to a worker that starts at once, which takes them within seconds', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
     using held = gate.hold('before', 'eth_sendRawTransaction')
@@ -168,7 +168,7 @@ describe('a worker that is killed', () => {
     expect([await sentCount(wallet), await sentCount(other)]).toEqual([1, 1])
   })
 
-  test('by SIGTERM during a request to a node ends within seconds, and the next one continues', async () => {
+  longTest('by SIGTERM during a request to a node ends within seconds, and the next one continues', async () => {
     const wallet = await fundedWallet()
     const worker = startProcess()
     using held = gate.hold('before', 'eth_sendRawTransaction')
@@ -257,7 +257,7 @@ describe('a node that is away', () => {
     expect(await sentCount(wallet)).toBe(1)
   })
 
-  test('during a request: nothing is recorded, and the next request gets the nonce', async () => {
+  longTest('during a request: nothing is recorded, and the next request gets the nonce', async () => {
     const wallet = await fundedWallet()
     const counts = () =>
       sql`select (select count(*) from transactions) as transactions, (select count(*) from audit) as audit`
@@ -281,7 +281,7 @@ describe('a chain with reorganisations and failures', () => {
   const blockOf = async (id: string) =>
     (await sql<{ hash: string | null }[]>`select mined_block_hash as hash from transactions where id = ${id}`)[0]?.hash
 
-  test('a reorganised transaction is pending again, and then mined once', async () => {
+  longTest('a reorganised transaction is pending again, and then mined once', async () => {
     const wallet = await fundedWallet()
     await startWorker()
     const id = await send(wallet)
@@ -346,36 +346,39 @@ describe('a final transaction', () => {
     expect(await statusOf(id)).toMatchObject({ status: 'success' })
   })
 
-  test('an outside transaction with our nonce fails ours when it is final, and the nonce is not used again', async () => {
-    const wallet = await fundedWallet()
-    const id = await send(wallet, { to: RECIPIENT, value: '1' })
-    const outside = await service.post('/transactions/sign', {
-      network,
-      signer_wallet_address: wallet,
-      unsigned_transaction: { to: RECIPIENT, value: '2', nonce: '0' },
-      developer_secret: SECRET,
-    })
-    await chain.receiptOf((await chain.rpc('eth_sendRawTransaction', [outside.json])) as Hex)
-    await startWorker()
-    const noted = async () =>
-      (
-        await sql<{ error: string | null }[]>`
+  longTest(
+    'an outside transaction with our nonce fails ours when it is final, and the nonce is not used again',
+    async () => {
+      const wallet = await fundedWallet()
+      const id = await send(wallet, { to: RECIPIENT, value: '1' })
+      const outside = await service.post('/transactions/sign', {
+        network,
+        signer_wallet_address: wallet,
+        unsigned_transaction: { to: RECIPIENT, value: '2', nonce: '0' },
+        developer_secret: SECRET,
+      })
+      await chain.receiptOf((await chain.rpc('eth_sendRawTransaction', [outside.json])) as Hex)
+      await startWorker()
+      const noted = async () =>
+        (
+          await sql<{ error: string | null }[]>`
         select max(last_error) as error from attempts where transaction_id = ${id}`
-      )[0]
-    await until(noted, (row) => row?.error != null)
-    await reconcile()
-    const jobs = () => sql`select from graphile_worker.jobs where task_identifier = 'reconcile' and run_at <= now()`
-    await until(jobs, (rows) => rows.length === 0)
-    expect((await statusOf(id)).status).toBe('submitted')
-    await chain.mine(BLOCKS_TO_FINAL)
-    // It is reported once the tracker has processed every final block without finding ours.
-    const latest = await chain.publicClient.getBlockNumber({ cacheTime: 0 })
-    const tracked = () => sql<{ at: string }[]>`select block_number as at from cursors where purpose = 'track'`
-    await until(tracked, (rows) => BigInt(rows[0]?.at ?? 0) >= latest)
-    await reconcile()
-    expect((await service.settled(id)).json).toMatchObject({ status: 'failed', code: 'nonce_taken' })
-    expect(await rawOf(id)).toEqual([{ raw: false, hash: true }])
-    expect((await service.settled(await send(wallet))).json.status).toBe('success')
-    expect(await sentCount(wallet)).toBe(2)
-  })
+        )[0]
+      await until(noted, (row) => row?.error != null)
+      await reconcile()
+      const jobs = () => sql`select from graphile_worker.jobs where task_identifier = 'reconcile' and run_at <= now()`
+      await until(jobs, (rows) => rows.length === 0)
+      expect((await statusOf(id)).status).toBe('submitted')
+      await chain.mine(BLOCKS_TO_FINAL)
+      // It is reported once the tracker has processed every final block without finding ours.
+      const latest = await chain.publicClient.getBlockNumber({ cacheTime: 0 })
+      const tracked = () => sql<{ at: string }[]>`select block_number as at from cursors where purpose = 'track'`
+      await until(tracked, (rows) => BigInt(rows[0]?.at ?? 0) >= latest)
+      await reconcile()
+      expect((await service.settled(id)).json).toMatchObject({ status: 'failed', code: 'nonce_taken' })
+      expect(await rawOf(id)).toEqual([{ raw: false, hash: true }])
+      expect((await service.settled(await send(wallet))).json.status).toBe('success')
+      expect(await sentCount(wallet)).toBe(2)
+    },
+  )
 })

@@ -185,6 +185,21 @@ test('a node that switches to another chain is noticed within seconds; no status
   await expectRefused()
 })
 
+const rows = () => sql`select id, status, mined_block_hash, shown_hash from transactions order by id`
+const cursors = () => sql`select network, purpose, block_number, block_hash from cursors order by purpose`
+
+/** Waits until all transactions are a success. @returns them. */
+const untilSucceeded = async () => [...(await until(rows, (all) => all.every(({ status }) => status === 'success')))]
+
+/** Waits until both followers are at the newest block of the right chain. @returns where they are. */
+const untilFollowed = async () => {
+  const newest = await right.publicClient.getBlock()
+  // The status by hash also shows mined transactions before the followers reach them.
+  const at = [...(await until(cursors, (all) => all.every(({ block_hash }) => block_hash === newest.hash)))]
+  expect(at.map(({ block_hash }) => block_hash)).toEqual([newest.hash, newest.hash])
+  return at
+}
+
 test('a worker sends it nothing and records nothing from it; with the right node everything is mined once', async () => {
   gate.lead(right.rpcUrl)
   const first = (await signAndSend()).json.transaction_id
@@ -199,15 +214,17 @@ test('a worker sends it nothing and records nothing from it; with the right node
   expect(wrongGate.count('eth_sendRawTransaction')).toBe(0)
   gate.lead(right.rpcUrl)
   expect((await service.settled(first)).json).toMatchObject({ status: 'success' })
-  const rows = () => sql`select id, status, mined_block_hash, shown_hash from transactions order by id`
-  const told = async () => [...(await until(rows, (all) => all.every(({ status }) => status === 'success')))]
-  const before = await told()
-  const cursors = () => sql`select network, purpose, block_number, block_hash from cursors order by purpose`
-  const newest = await right.publicClient.getBlock()
-  // The status by hash also shows mined transactions before the followers reach them.
-  const at = [...(await until(cursors, (all) => all.every(({ block_hash }) => block_hash === newest.hash)))]
-  expect(at.map(({ block_hash }) => block_hash)).toEqual([newest.hash, newest.hash])
-  // Suddenly it is another, longer chain, and no follower rewinds to it.
+  const succeeded = await untilSucceeded()
+  await untilFollowed()
+  expect(await minedCount()).toBe(succeeded.length)
+  expect(wrongGate.count('eth_sendRawTransaction')).toBe(0)
+})
+
+longTest('a worker whose node is suddenly of another, longer chain rewinds to none of its blocks', async () => {
+  gate.lead(right.rpcUrl)
+  await startWorker()
+  const before = await untilSucceeded()
+  const at = await untilFollowed()
   await wrong.mine(50)
   gate.lead(wrongGate.url)
   const asked = wrongGate.count('eth_chainId')
@@ -216,7 +233,7 @@ test('a worker sends it nothing and records nothing from it; with the right node
     (count) => count >= asked + 6,
   )
   expect([...(await cursors())]).toEqual(at)
-  expect(await told()).toEqual(before)
+  expect(await untilSucceeded()).toEqual(before)
   gate.lead(right.rpcUrl)
   expect((await service.settled((await signAndSend()).json.transaction_id)).json).toMatchObject({ status: 'success' })
   expect(await minedCount()).toBe(before.length + 1)
@@ -251,7 +268,7 @@ longTest(
   },
 )
 
-test('readiness reports a node that does not answer before the request to it ends', async () => {
+longTest('readiness reports a node that does not answer before the request to it ends', async () => {
   gate.spoil({ fault: 'hangs', method: 'eth_chainId' })
   const begun = performance.now()
   expect(await networks()).toMatchObject({ [network]: 'unreachable' })

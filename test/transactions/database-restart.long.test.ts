@@ -10,7 +10,6 @@ import type { Sql } from 'postgres'
 import type { Hex } from 'viem'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { isLong } from '../support/long.ts'
 import { createDatabaseOn, onServer, startTestPostgres } from '../support/postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
@@ -161,7 +160,8 @@ const wholeness = (sql: Sql) => sql<Record<string, number>[]>`
 
 type Disturbance = (hasFailed: () => boolean) => Promise<void>
 
-const LONG: Readonly<Record<string, Disturbance>> = {
+const disturbances: Readonly<Record<string, Disturbance>> = {
+  'dies and comes back': () => restart(0),
   'is restarted while others are served': () => restart(),
   'loses every connection, again and again': async (hasFailed) => {
     // Losing an idle connection affects nobody.
@@ -171,11 +171,6 @@ const LONG: Readonly<Record<string, Disturbance>> = {
     }
   },
 }
-const disturbances: Readonly<Record<string, Disturbance>> = {
-  'dies and comes back': () => restart(0),
-  ...(isLong ? LONG : {}),
-}
-
 for (const [name, disturb] of Object.entries(disturbances)) {
   test(`PostgreSQL ${name}: requests end cleanly, nothing is half done, and all that was recorded is mined`, async () => {
     const wallets = await Promise.all(Array.from({ length: SENDERS }, newWallet))

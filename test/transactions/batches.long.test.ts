@@ -8,12 +8,11 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
-import { isLong, longTest } from '../support/long.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 const network = 'Ethereum'
 /** More than one batch of receipts. */
-const MANY = isLong ? 150 : RPC_BATCH_LIMIT + 4
+const MANY = RPC_BATCH_LIMIT + 50
 
 let chain: TestChain
 let gate: Gate
@@ -61,22 +60,19 @@ beforeEach(async () => {
   signer = await world.newSigner()
 })
 
-longTest(
-  'all transactions of a block are settled in its step, with one receipt request each, in bounded batches',
-  async () => {
-    const ids = await sendMany(MANY)
-    expect(await statuses(ids)).toEqual(['pending'])
-    await chain.mine()
-    gate.takeRequests()
-    expect(await trackStep(world.ctx, world.chain)).toBe('advanced')
-    expect(await statuses(ids)).toEqual(['success'])
-    const requests = gate.takeRequests()
-    expect(requests.flat().filter((method) => method === 'eth_getTransactionReceipt')).toHaveLength(MANY)
-    expect(requests.flat()).not.toContain('eth_getTransactionByHash')
-    expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
-    expect(requests.length).toBeLessThan(10)
-  },
-)
+test('all transactions of a block are settled in its step, with one receipt request each, in bounded batches', async () => {
+  const ids = await sendMany(MANY)
+  expect(await statuses(ids)).toEqual(['pending'])
+  await chain.mine()
+  gate.takeRequests()
+  expect(await trackStep(world.ctx, world.chain)).toBe('advanced')
+  expect(await statuses(ids)).toEqual(['success'])
+  const requests = gate.takeRequests()
+  expect(requests.flat().filter((method) => method === 'eth_getTransactionReceipt')).toHaveLength(MANY)
+  expect(requests.flat()).not.toContain('eth_getTransactionByHash')
+  expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
+  expect(requests.length).toBeLessThan(10)
+})
 
 test('a receipt that the node does not have yet is requested again, and does not delay others', async () => {
   const ids = await sendMany(3)
@@ -125,19 +121,4 @@ test('waiting transactions are checked in a few bounded batches, and those that 
   await chain.mine()
   await world.catchUp()
   expect(await statuses(ids)).toEqual(['success'])
-})
-
-test('simultaneous observations of one transaction are recorded one after the other', async () => {
-  const id = await send()
-  const attempts = await world.sql<
-    { hash: string }[]
-  >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
-  const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
-  await Promise.all([
-    world.ctx.recordObservation({ transactionId: id, observation: accepted }),
-    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
-    world.ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
-  ])
-  const [row] = await world.sql`select status, chosen from transactions where id = ${id}`
-  expect({ ...row }).toEqual({ status: 'pending', chosen: 2 })
 })

@@ -4,7 +4,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, parseAbi } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { longTest } from '../support/long.ts'
 import { GWEI, type LadderWorld, network, RECIPIENT, startLadderWorld } from './ladder-world.ts'
 
 const PIN = '493817'
@@ -105,30 +104,27 @@ const statusesOf = async (id: string) => {
 }
 
 describe("a Safe's execution", () => {
-  longTest(
-    'that waits for lower fees than its ladder offers is sped up with its owner’s PIN, and executed once',
-    async () => {
-      const [before, counts] = [await paid(), await countsOf(safe)]
-      const id = await send(safe, { value: '7' })
-      await world.taken(id)
-      await spike(id)
-      const { rungs } = await world.rowOf(id)
-      const answer = await speedUp(id)
-      expect(answer.json).toEqual({ transaction_id: id, network, status: 'pending' })
-      await world.until(id, ({ chosen }) => chosen === rungs)
-      const { shown_hash: hash } = await world.taken(id)
-      await world.mineAt(SPIKE_WEI)
-      expect(await ended(id)).toMatchObject({ status: 'success', transaction_hash: hash })
-      expect(await paid()).toBe(before + 7n)
-      expect(await countsOf(safe)).toEqual({ executions: counts.executions + 1n, sent: counts.sent + 1 })
-      expect(await statusesOf(id)).toEqual(['success'])
-      // The next one is not affected.
-      const next = await send(safe, { value: '1' })
-      await world.taken(next)
-      await world.mineAt(SPIKE_WEI)
-      expect((await ended(next)).status).toBe('success')
-    },
-  )
+  test('that waits for lower fees than its ladder offers is sped up with its owner’s PIN, and executed once', async () => {
+    const [before, counts] = [await paid(), await countsOf(safe)]
+    const id = await send(safe, { value: '7' })
+    await world.taken(id)
+    await spike(id)
+    const { rungs } = await world.rowOf(id)
+    const answer = await speedUp(id)
+    expect(answer.json).toEqual({ transaction_id: id, network, status: 'pending' })
+    await world.until(id, ({ chosen }) => chosen === rungs)
+    const { shown_hash: hash } = await world.taken(id)
+    await world.mineAt(SPIKE_WEI)
+    expect(await ended(id)).toMatchObject({ status: 'success', transaction_hash: hash })
+    expect(await paid()).toBe(before + 7n)
+    expect(await countsOf(safe)).toEqual({ executions: counts.executions + 1n, sent: counts.sent + 1 })
+    expect(await statusesOf(id)).toEqual(['success'])
+    // The next one is not affected.
+    const next = await send(safe, { value: '1' })
+    await world.taken(next)
+    await world.mineAt(SPIKE_WEI)
+    expect((await ended(next)).status).toBe('success')
+  })
 
   test('succeeds if an earlier attempt is mined, and is executed once', async () => {
     const [before, counts] = [await paid(), await countsOf(safe)]
@@ -146,7 +142,7 @@ describe("a Safe's execution", () => {
     expect(await countsOf(safe)).toEqual({ executions: counts.executions + 1n, sent: counts.sent + 1 })
   })
 
-  longTest('that fails in an inner call after a speed-up is reported as failed, once', async () => {
+  test('that fails in an inner call after a speed-up is reported as failed, once', async () => {
     const counts = await countsOf(safe)
     const id = await send(safe, { value: '7' })
     await world.taken(id)
@@ -161,7 +157,7 @@ describe("a Safe's execution", () => {
     await world.chain.fund(safe.address, 10n ** 20n)
   })
 
-  longTest('with fees fixed by the caller is mined after one speed-up at a higher fee', async () => {
+  test('with fees fixed by the caller is mined after one speed-up at a higher fee', async () => {
     const [before, counts] = [await paid(), await countsOf(safe)]
     const fees = (gwei: bigint) => ({
       maxFeePerGas: String(gwei * GWEI),

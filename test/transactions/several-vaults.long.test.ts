@@ -7,7 +7,6 @@ import { createProject } from '../../src/operators/projects.ts'
 import { startApiProcess } from '../support/api.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
@@ -88,31 +87,28 @@ const until = async (isRight: () => Promise<boolean>): Promise<number> => {
   return performance.now() - begunMs
 }
 
-longTest(
-  'a vault that hangs is given up after seconds: the other one does its work, and without another one the API reports it',
-  async () => {
-    const [one, two] = [await vaultAt(sockets[0]), await vaultAt(sockets[1])]
-    await until(async () => (await readyz()) === 200)
-    one.pause()
-    // Some of these were sent to the one that hangs, and end when its silence is noticed.
-    const answers = await Promise.all(Array.from({ length: 6 }, sign))
-    expect(answers.every(([status]) => status === 200 || status === 503)).toBe(true)
-    for (let count = 0; count < 6; count += 1) expect(await sign()).toEqual(SIGNED)
-    two.pause()
-    await until(async () => (await readyz()) === 503)
-    await until(async () => (await sign())[1] === 'unavailable' && (await sign())[1] === 'unavailable')
-    // What needs no key goes on.
-    expect((await next().get('/wallets/get-by-id', { network, id })).status).toBe(200)
-    one.goOn()
-    await until(bothSign)
-    expect(await readyz()).toBe(200)
-    two.goOn()
-    await one.stop()
-    await two.stop()
-  },
-)
+test('a vault that hangs is given up after seconds: the other one does its work, and without another one the API reports it', async () => {
+  const [one, two] = [await vaultAt(sockets[0]), await vaultAt(sockets[1])]
+  await until(async () => (await readyz()) === 200)
+  one.pause()
+  // Some of these were sent to the one that hangs, and end when its silence is noticed.
+  const answers = await Promise.all(Array.from({ length: 6 }, sign))
+  expect(answers.every(([status]) => status === 200 || status === 503)).toBe(true)
+  for (let count = 0; count < 6; count += 1) expect(await sign()).toEqual(SIGNED)
+  two.pause()
+  await until(async () => (await readyz()) === 503)
+  await until(async () => (await sign())[1] === 'unavailable' && (await sign())[1] === 'unavailable')
+  // What needs no key goes on.
+  expect((await next().get('/wallets/get-by-id', { network, id })).status).toBe(200)
+  one.goOn()
+  await until(bothSign)
+  expect(await readyz()).toBe(200)
+  two.goOn()
+  await one.stop()
+  await two.stop()
+})
 
-longTest('vaults are replaced one after the other, and no request fails', async () => {
+test('vaults are replaced one after the other, and no request fails', async () => {
   let [one, two] = [await vaultAt(sockets[0]), await vaultAt(sockets[1])]
   await until(bothSign)
   let isOver = false
@@ -125,7 +121,7 @@ longTest('vaults are replaced one after the other, and no request fails', async 
       else others.push(answer)
     }
   })
-  for (const round of isLong ? ['first', 'second'] : ['first']) {
+  for (const round of ['first', 'second']) {
     const before = signed
     if (round === 'first') {
       await one.stop()
@@ -167,11 +163,11 @@ test('while the only vault is killed, previews, sending and tracking continue, a
   const again = await vaultAt(sockets[0])
   const tookMs = await until(bothSign)
   console.log(`found again after ${Math.round(tookMs)} ms`)
-  if (isLong) expect(tookMs).toBeLessThan(FOUND_WITHIN_MS)
+  expect(tookMs).toBeLessThan(FOUND_WITHIN_MS)
   await again.stop()
 })
 
-longTest('a vault without the new root key after a rotation is not used while another one has it', async () => {
+test('a vault without the new root key after a rotation is not used while another one has it', async () => {
   const key = keyFile(randomBytes(32))
   const old = await vaultAt(sockets[0])
   const both = { ...service.vaultVariables, VAULT_SOCKET: sockets[1] ?? '', ROOT_KEY_NEXT: key.spec }

@@ -3,7 +3,6 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
-import { isLong, longTest } from '../support/long.ts'
 import { GWEI, type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const QUEUED = 4
@@ -76,7 +75,7 @@ const allSucceed = async ({ from, ids }: { readonly from: Hex; readonly ids: rea
 }
 
 describe('fees that rise and stay', () => {
-  for (const factor of isLong ? [5n, 10n, 50n] : [10n]) {
+  for (const factor of [5n, 10n, 50n]) {
     test(`to ${factor} times the former level: all waiting transactions are mined, each within two blocks`, async () => {
       const queued = await queue()
       const blocks = await mineAll(queued.ids, factor * GWEI)
@@ -101,26 +100,23 @@ describe('fees that rise above the top rung', () => {
     }
   }
 
-  longTest(
-    'let transactions wait as long as needed; callers see why; when fees fall, all are mined at once',
-    async () => {
-      const queued = await queue()
-      const [first = ''] = queued.ids
-      await world.mineAt(SPIKE)
-      const { rungs } = await world.until(first, ({ chosen, rungs }) => chosen === rungs - 1)
-      await world.taken(first)
-      for (let round = 0; round < 3; round += 1) await aged(queued.ids)
-      expect(await world.rowOf(first)).toMatchObject({ chosen: rungs - 1, status: 'pending' })
-      expect(await world.statusOf(first)).toMatchObject({ status: 'pending', waiting: 'waiting_for_fees' })
-      // The clock starts again: a transaction that can be mined now is not given up for its earlier waiting.
-      await world.mineAt(GWEI)
-      await world.seen()
-      await allSucceed(queued)
-      expect(await world.statusOf(first)).not.toHaveProperty('waiting')
-    },
-  )
+  test('let transactions wait as long as needed; callers see why; when fees fall, all are mined at once', async () => {
+    const queued = await queue()
+    const [first = ''] = queued.ids
+    await world.mineAt(SPIKE)
+    const { rungs } = await world.until(first, ({ chosen, rungs }) => chosen === rungs - 1)
+    await world.taken(first)
+    for (let round = 0; round < 3; round += 1) await aged(queued.ids)
+    expect(await world.rowOf(first)).toMatchObject({ chosen: rungs - 1, status: 'pending' })
+    expect(await world.statusOf(first)).toMatchObject({ status: 'pending', waiting: 'waiting_for_fees' })
+    // The clock starts again: a transaction that can be mined now is not given up for its earlier waiting.
+    await world.mineAt(GWEI)
+    await world.seen()
+    await allSucceed(queued)
+    expect(await world.statusOf(first)).not.toHaveProperty('waiting')
+  })
 
-  longTest('and fall again give up no transaction before a block could include it', async () => {
+  test('and fall again give up no transaction before a block could include it', async () => {
     const queued = await queue()
     const [first = ''] = queued.ids
     await world.mineAt(SPIKE)
