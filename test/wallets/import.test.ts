@@ -39,7 +39,7 @@ const keyrings = async (ownerId: string) => {
 }
 
 describe('import of a private key', () => {
-  test.each(someOf(EVM_NETWORKS, 2))('creates the wallet of that key on %s, and it signs', async (network) => {
+  test.each(someOf(EVM_NETWORKS, 4))('creates the wallet of that key on %s, and it signs', async (network) => {
     const { importWallet, post, get } = await newProject()
     const made = await importWallet({ network, private_key: ANVIL.privateKey, ...developer })
     expect([made.status, made.json.address.toLowerCase()]).toEqual([200, `0x${ANVIL.address}`])
@@ -135,7 +135,7 @@ describe('import of a phrase', () => {
     expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
   })
 
-  test('creates a separate keyring if the owner has a seed', async () => {
+  longTest('creates a separate keyring if the owner has a seed', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     const seed = await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
@@ -149,7 +149,7 @@ describe('import of a phrase', () => {
     ])
   })
 
-  test.each(someOf([12, 15, 18, 21, 24], 3))('accepts %d words', async (words) => {
+  test.each(someOf([12, 15, 18, 21, 24], 5))('accepts %d words', async (words) => {
     const { importWallet } = await newProject()
     const found = BIP_39.find(({ phrase }) => phrase.split(' ').length === words)?.phrase
     const phrase = found ?? OTHER_LENGTHS[words] ?? ''
@@ -220,7 +220,7 @@ describe('a second import', () => {
     expect([...codes]).toEqual(['wallet_exists'])
   })
 
-  test('is refused, and so is a new wallet with an address that another owner has imported', async () => {
+  longTest('is refused, and so is a new wallet with an address that another owner has imported', async () => {
     const { importWallet, post } = await newProject()
     await importWallet({ mnemonic_phrase: ANVIL.phrase, ...developer })
     const ownerId = randomUUID()
@@ -257,7 +257,7 @@ describe('the credential of an import', () => {
     ])
   })
 
-  test('of an imported seed is needed as for any seed: both for a wallet of the other mode', async () => {
+  longTest('of an imported seed is needed as for any seed: both for a wallet of the other mode', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await importWallet({ owner_id: ownerId, mnemonic_phrase: ANVIL.phrase, ...user })
@@ -278,8 +278,9 @@ describe('the credential of an import', () => {
   })
 })
 
-describe('an invalid import', () => {
+describe('an invalid import', async () => {
   const key = '1'.padStart(64, '0')
+  const { importWallet } = await newProject()
   test.each([
     ['both', { private_key: key, mnemonic_phrase: ANVIL.phrase }, 400, 'invalid_input'],
     ['neither', {}, 400, 'invalid_input'],
@@ -300,7 +301,6 @@ describe('an invalid import', () => {
     ['a wrong secret', { private_key: key, developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
     ['no name', { private_key: key, name: null }, 400, 'invalid_input'],
   ])('%s', async (_what, body, status, code) => {
-    const { importWallet } = await newProject()
     const ownerId = randomUUID()
     const answer = await importWallet({ owner_id: ownerId, ...developer, ...body })
     expect([answer.status, answer.json.code]).toEqual([status, code])
