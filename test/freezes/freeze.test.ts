@@ -413,7 +413,7 @@ describe('a list of freezes that the owner of the database changed', () => {
     expect(await signed(wallet)).toBe('frozen')
   })
 
-  test('and whose writes are undone is told to the operator', async () => {
+  longTest('and whose writes are undone is told to the operator', async () => {
     const wallet = await developerWallet()
     const undo = async (when: string, body: string) => {
       await sql.unsafe(`create or replace function undo() returns trigger security definer language plpgsql as

@@ -174,7 +174,7 @@ describe('no other way leads to the wallet or its key', () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, ANYTHING)
     await world.allowSeizures(safe)
-    const calls = detours(safe)
+    const calls = someOf(detours(safe), 2)
     let published = 0
     for (const call of calls) {
       const signed = await world.sign(safe, call)
@@ -184,7 +184,7 @@ describe('no other way leads to the wallet or its key', () => {
       await world.publish(signed.json)
       published += 1
     }
-    expect(published).toBeGreaterThan(3)
+    expect(published).toBeGreaterThan(isLong ? 3 : 1)
     // In a batch, calls come from the wallet by a delegate call; a call that fails is refused before it is sent.
     for (const call of calls)
       expect([DONE, [400, 'execution_reverted']]).toContainEqual(told(await world.batch(safe, [call, call])))
@@ -221,7 +221,7 @@ describe('no other way leads to the wallet or its key', () => {
     expect(rows.filter(({ kind }) => kind === 'cancel')).toHaveLength(3)
   })
 
-  test('an eoa wallet of the same key cannot call it either', async () => {
+  longTest('an eoa wallet of the same key cannot call it either', async () => {
     const key = generatePrivateKey()
     const imported = async (type: string) => {
       const of = { network, name: type, owner_id: randomUUID(), control_mode: 'user', user_pin: PIN }
@@ -234,7 +234,7 @@ describe('no other way leads to the wallet or its key', () => {
     await world.deploy(safe)
     await world.policy(eoa, ANYTHING)
     await world.allowSeizures(eoa)
-    for (const input of someOf(seizures(safe), 3)) {
+    for (const input of seizures(safe)) {
       expect(told(await world.sign(eoa, { to: safe.address.toLowerCase(), input }))).toEqual(DENIED)
       expect(told(await world.send(eoa, { to: safe.address, input }))).toEqual(DENIED)
     }

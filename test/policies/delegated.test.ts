@@ -301,7 +301,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([1, '1'])
   })
 
-  // limits.test.ts has the same for signatures, over two vaults.
+  // limits.long.test.ts has the same for signatures, over two vaults.
   longTest(
     'hold for a hundred transactions at once on the last use, over two processes: one is sent',
     async () => {

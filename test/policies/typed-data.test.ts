@@ -474,8 +474,11 @@ describe('is refused when it is made:', () => {
       'Field "argument_rules.2.argument" must be',
     ],
   ]
+  let wallet: Wallet
+  beforeAll(async () => {
+    wallet = await usersWallet()
+  })
   test.each(cases)('%s', async (_, rules, rest, sentence) => {
-    const wallet = await usersWallet()
     const answer = await made(wallet, rules(), rest)
     expect([answer.status, answer.json.error]).toEqual([400, expect.stringContaining(sentence)])
     const { user_pin: _pin, ...described } = {

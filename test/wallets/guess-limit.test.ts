@@ -354,11 +354,11 @@ describe('an API key', () => {
 
   test('that tries one PIN on many owners is stopped, while the owners and other keys are not', async () => {
     await withBudgets(async (narrow, second, inAnotherProcess) => {
-      const made = Array.from({ length: 6 }, () => narrow.newWallet({ network: 'Ethereum', pin: PIN }))
+      const made = Array.from({ length: isLong ? 6 : 4 }, () => narrow.newWallet({ network: 'Ethereum', pin: PIN }))
       const wallets = await Promise.all(made)
       const answers: Answer[] = []
       for (const { address } of wallets) answers.push(await signWith('Ethereum', address, WRONG, narrow))
-      expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 3, '429 rate_limited': 3 })
+      expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 3, '429 rate_limited': wallets.length - 3 })
       // The counts of the key, of its project, and of its project at this address.
       expect(await counted(narrow)).toEqual([3, 3, 3])
       const refused = await signWith('Ethereum', wallets[0]?.address ?? '', PIN, narrow)

@@ -7,7 +7,7 @@ import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { NodeUnavailable } from '../../../src/chains/node/rpc.ts'
 import { evmNetworkRow } from '../../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
-import { longTest, someOf } from '../../support/long.ts'
+import { isLong, longTest, someOf } from '../../support/long.ts'
 import { shared } from '../../support/shared.ts'
 import { type SickNode, startSickNode, TROUBLES } from '../../support/sick-node.ts'
 import { until } from '../../support/until.ts'
@@ -72,7 +72,7 @@ describe.each(someOf(ALL_TROUBLES, 3))('one of two nodes %s, by %s, node %d', (t
     await sick.fall(trouble)
     await mineSome()
     const address = fundedAccount(1).address
-    for (let times = 0; times < 5; times += 1) {
+    for (let times = 0; times < (isLong ? 5 : 2); times += 1) {
       const balances = await chain.balances({ address, contracts: [] })
       expect(balances.coin).toBeGreaterThan(0n)
       expect((await chain.head()).latest.number).toBeGreaterThanOrEqual(0n)
