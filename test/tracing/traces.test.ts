@@ -169,7 +169,7 @@ longTest('a malformed traceparent begins another trace, and an unsampled one non
   expect(ofTrace(unsampled)).toEqual([])
 })
 
-test('a refusal by the vault is an error of its call, and not of the request', async () => {
+longTest('a refusal by the vault is an error of its call, and not of the request', async () => {
   const wallet = await client.newWallet({ network, pin: PIN })
   const body = { network, signer_wallet_address: wallet.address, message: 'no', user_pin: '000001' }
   const refused = await client.post('/transactions/sign-message', body, { 'x-request-id': 'wrong-pin' })
