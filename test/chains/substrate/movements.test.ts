@@ -189,7 +189,7 @@ describe('a fake chain with real metadata', () => {
   afterAll(() => Promise.all(nodes.map((node) => node.stop())))
   const genesis = (of: Runtime): FakeBlock => ({ runtime: of, by: of })
 
-  longTest('distinguishes NFTs of both pallets of the current Asset Hub', async () => {
+  test('distinguishes NFTs of both pallets of the current Asset Hub', async () => {
     const events: readonly FakeEvent[] = [
       [1, 'Nfts', 'Issued', [5, 9, alice.publicKey]],
       [1, 'Nfts', 'Transferred', [5, 9, alice.publicKey, bob.publicKey]],
@@ -292,7 +292,7 @@ describe('a fake chain with real metadata', () => {
     for (const end of ends) expect(await of.statuses([end])).toMatchObject([{ kind: 'mined', success: true }])
   })
 
-  longTest('fails on events that it cannot decode', async () => {
+  test('fails on events that it cannot decode', async () => {
     heard.length = 0
     const of = chainOf([genesis(hub), { runtime: hub, by: hub, events: '0x0400ff' }])
     await expect(of.movements({ fromBlock: 1n, toBlock: 1n })).rejects.toMatchObject({ trouble: 'unreadable' })
