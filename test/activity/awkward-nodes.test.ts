@@ -53,7 +53,7 @@ describe('a node that limits ranges', () => {
     expect(count).toBe('3')
   })
 
-  test('is asked for larger ranges again when it allows them', async () => {
+  longTest('is asked for larger ranges again when it allows them', async () => {
     await world.chain.mine(400)
     logRanges()
     await world.index(worker)

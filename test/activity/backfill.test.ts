@@ -119,7 +119,7 @@ describe('an address with a past', () => {
     expect(await progress(address)).toEqual({ from, reached: 0, coins: from - 19, state: 'done' })
   })
 
-  test('gets its past from a node that limits ranges', async () => {
+  longTest('gets its past from a node that limits ranges', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(60)
@@ -231,8 +231,8 @@ describe('a node that has pruned old blocks', () => {
   for (const as of ['code', 'words', 'null', 'silent', 'index'] as const) {
     for (const whole of [100_000, 5]) {
       const how = whole === 5 ? 'by events' : 'whole'
-      // The suite reads one of them whole and the other by events.
-      if (!isLong && !(as === 'code' && whole > 5) && !(as === 'null' && whole === 5)) continue
+      // The suite reads one of them by events.
+      if (!isLong && !(as === 'null' && whole === 5)) continue
       test(`is read ${how} down to its first block, and the wallet shows that (${as})`, async () => {
         const address = newAddress()
         const below = await pastAround(address)
@@ -381,7 +381,7 @@ describe('the boundary between backfill and indexer', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('if the indexer goes back below the backfill, it reads those blocks itself', async () => {
+  longTest('if the indexer goes back below the backfill, it reads those blocks itself', async () => {
     const address = newAddress()
     await world.chain.mine(4)
     await world.index()
@@ -429,7 +429,7 @@ describe('tokens whose standard could not be read', () => {
       ({ contract, tries }) => [contract, tries],
     )
 
-  test('are stored by their events at first, and corrected by both once the contract can be read', async () => {
+  longTest('are stored by their events at first, and corrected by both once the contract can be read', async () => {
     await world.index()
     const [before, live] = [newAddress(), newAddress()]
     const contracts: string[] = []

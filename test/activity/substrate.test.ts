@@ -17,6 +17,7 @@ import { substrateNetworkRow } from '../../src/platform/networks.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { startFakeNode } from '../chains/evm/fake-node.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
@@ -106,7 +107,7 @@ test('lists received and sent coins, assets and NFTs', async () => {
   expect(item.token.decimals).toBe(10)
 })
 
-test('keeps and lists a foreign asset, however long its Location is', async () => {
+longTest('keeps and lists a foreign asset, however long its Location is', async () => {
   const wallet = { network: NETWORK, name: 'Eve', owner_id: randomUUID(), ...developer }
   const { address } = (await service.post('/wallets', wallet)).json
   // Eight junctions of the longest kind: AccountId32 with a network identified by its fork.
@@ -137,42 +138,46 @@ test('keeps and lists a foreign asset, however long its Location is', async () =
   expect([coin.symbol, more]).toEqual(['DOT', []])
 })
 
-test('reads all past blocks for an imported key, and says how far it is', async () => {
-  const phrase = generateMnemonic(wordlist)
-  const imported = { network: NETWORK, name: 'Old', owner_id: randomUUID(), mnemonic_phrase: phrase, ...developer }
-  const address = chain.addressOf(new Keyring({ type: 'sr25519' }).addFromMnemonic(phrase).publicKey)
-  const place = { network: NETWORK, address } as const
-  const hash = await send(['balances', 'transferKeepAlive', address, 4n * UNIT])
-  await local.newBlock(2)
-  await index()
-  expect((await service.post('/wallets/import', imported)).json.address).toBe(address)
-  expect(await activityOf(address)).toEqual([])
-  /** Small, so that it takes more than one step. */
-  const narrow: Chain = {
-    ...chain,
-    movements: async (range) => {
-      if (range.toBlock > range.fromBlock + 1n) throw new RangeTooWide('two blocks at most')
-      return chain.movements(range)
-    },
-  }
-  const progress = () => sql`
+longTest(
+  'reads all past blocks for an imported key, and says how far it is',
+  async () => {
+    const phrase = generateMnemonic(wordlist)
+    const imported = { network: NETWORK, name: 'Old', owner_id: randomUUID(), mnemonic_phrase: phrase, ...developer }
+    const address = chain.addressOf(new Keyring({ type: 'sr25519' }).addFromMnemonic(phrase).publicKey)
+    const place = { network: NETWORK, address } as const
+    const hash = await send(['balances', 'transferKeepAlive', address, 4n * UNIT])
+    await local.newBlock(2)
+    await index()
+    expect((await service.post('/wallets/import', imported)).json.address).toBe(address)
+    expect(await activityOf(address)).toEqual([])
+    /** Small, so that it takes more than one step. */
+    const narrow: Chain = {
+      ...chain,
+      movements: async (range) => {
+        if (range.toBlock > range.fromBlock + 1n) throw new RangeTooWide('two blocks at most')
+        return chain.movements(range)
+      },
+    }
+    const progress = () => sql`
     select from_block, reached_block, coins_reached_block, traced_reached_block, state
     from strongroom_views.backfills where address = ${address}`
-  for (let steps = 0; steps < 10 && (await progress())[0]?.coins_reached_block == null; steps += 1) {
-    expect(await backfillStep(worker, { chain: narrow, address })).toBe('advanced')
-  }
-  const [half] = await progress()
-  expect(half).toMatchObject({ state: 'walking', coins_reached_block: half?.reached_block })
-  expect(Number(half?.reached_block)).toBeGreaterThan(0)
-  const task = createTasks(worker).backfill_wallet
-  await task(place, {} as Parameters<typeof task>[1])
-  expect(await progress()).toMatchObject([
-    { state: 'done', reached_block: '0', coins_reached_block: '0', traced_reached_block: '0' },
-  ])
-  expect(await activityOf(address)).toMatchObject([
-    { type: 'receive_token', transaction_hash: hash, metadata: { amount: '4' } },
-  ])
-}, 30_000)
+    for (let steps = 0; steps < 10 && (await progress())[0]?.coins_reached_block == null; steps += 1) {
+      expect(await backfillStep(worker, { chain: narrow, address })).toBe('advanced')
+    }
+    const [half] = await progress()
+    expect(half).toMatchObject({ state: 'walking', coins_reached_block: half?.reached_block })
+    expect(Number(half?.reached_block)).toBeGreaterThan(0)
+    const task = createTasks(worker).backfill_wallet
+    await task(place, {} as Parameters<typeof task>[1])
+    expect(await progress()).toMatchObject([
+      { state: 'done', reached_block: '0', coins_reached_block: '0', traced_reached_block: '0' },
+    ])
+    expect(await activityOf(address)).toMatchObject([
+      { type: 'receive_token', transaction_hash: hash, metadata: { amount: '4' } },
+    ])
+  },
+  30_000,
+)
 
 test('activity of a new key on a network without a node is read once there is a node', async () => {
   const { json } = await service.post('/wallets', {
@@ -233,19 +238,23 @@ describe('blocks that a node has pruned', () => {
     message: expect.stringContaining(`no longer has the next block, ${number}:`),
   })
 
-  test('are skipped by the tracker if no waiting transaction can be in them; the indexer says what it waits for', async () => {
-    await track()
-    await index()
-    const at = Number(await stands())
-    await local.newBlock(3)
-    await lose(at + 1)
-    await lose(at + 2)
-    await expect(indexStep(pruned, there)).rejects.toMatchObject(refusal(at + 1))
-    await track()
-    expect(await stands()).toBe(at + 3)
-    gone.clear()
-    for (let steps = 0; (await indexStep(pruned, there)) !== 'caught_up'; steps += 1) expect(steps).toBeLessThan(10)
-  }, 30_000)
+  longTest(
+    'are skipped by the tracker if no waiting transaction can be in them; the indexer says what it waits for',
+    async () => {
+      await track()
+      await index()
+      const at = Number(await stands())
+      await local.newBlock(3)
+      await lose(at + 1)
+      await lose(at + 2)
+      await expect(indexStep(pruned, there)).rejects.toMatchObject(refusal(at + 1))
+      await track()
+      expect(await stands()).toBe(at + 3)
+      gone.clear()
+      for (let steps = 0; (await indexStep(pruned, there)) !== 'caught_up'; steps += 1) expect(steps).toBeLessThan(10)
+    },
+    30_000,
+  )
 
   test('stop the tracker if a waiting transaction could be in them: its result is not guessed', async () => {
     const { address } = await service.newWallet({ network: NETWORK })

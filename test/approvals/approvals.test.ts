@@ -163,7 +163,7 @@ describe('a use that needs approvers', () => {
     expect(told(await send(wallet, { approval_id: approval_id.toUpperCase() }))).toEqual(SENT)
   })
 
-  test('may fix nonce, gas and fees, and is then sent with these', async () => {
+  longTest('may fix nonce, gas and fees, and is then sent with these', async () => {
     const wallet = await newWallet(1)
     const { maxFeePerGas, maxPriorityFeePerGas } = await chain.publicClient.estimateFeesPerGas()
     const fees = { maxFeePerGas: String(maxFeePerGas), maxPriorityFeePerGas: String(maxPriorityFeePerGas) }
@@ -178,7 +178,7 @@ describe('a use that needs approvers', () => {
     })
   })
 
-  test('can be a signature without sending, and can concern a user-controlled wallet', async () => {
+  longTest('can be a signature without sending, and can concern a user-controlled wallet', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
     await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
@@ -191,7 +191,7 @@ describe('a use that needs approvers', () => {
     expect(told(await sign({ approval_id }))).toEqual(ENDED)
   })
 
-  test('can be a batch of a contract wallet, in its order, after the deployment', async () => {
+  longTest('can be a batch of a contract wallet, in its order, after the deployment', async () => {
     const control = { control_mode: 'user', user_pin: PIN, type: 'contract' }
     const wallet = (await service.post('/wallets', { network, name: 'C', owner_id: randomUUID(), ...control })).json
     const [{ public_key: key } = {}] = await sql`select public_key from wallets where id = ${wallet.id}`
@@ -267,7 +267,7 @@ describe('a use that needs approvers', () => {
     expect(told(await speedUp(one, { approval_id }))).toEqual(SENT)
   })
 
-  test('needs no approval if another policy without approvers allows it', async () => {
+  longTest('needs no approval if another policy without approvers allows it', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID(), pin: PIN })
     await chain.fund(wallet.address)
     await newPolicy(wallet, { user_pin: PIN, require_approval: { of: 1, from: ids() } })
@@ -283,7 +283,7 @@ describe('a use that needs approvers', () => {
     expect(told(await send(wallet))).toEqual(SENT)
   })
 
-  test('creates one approval for simultaneous equal requests, and a policy has at most 100 open ones', async () => {
+  longTest('creates one approval for simultaneous equal requests, and a policy has at most 100 open ones', async () => {
     const wallet = await newWallet(1)
     const asks = Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? service.post : second.post))
     const same = await Promise.all(asks.map((post) => post('/transactions/sign-and-send', bodyOf(wallet))))
@@ -344,7 +344,7 @@ describe('an approver', () => {
     expect(await statusOf(id)).toMatchObject({ status: 'waiting', decisions: [] })
   })
 
-  test('is asked for a passkey that works on the page', async () => {
+  longTest('is asked for a passkey that works on the page', async () => {
     const APP = 'https://app.example.com'
     await addOrigins(service.ctx, { projectId: service.project.projectId, origins: [PAGE, APP] })
     const [both, one] = [await newPerson(), await newPerson()]

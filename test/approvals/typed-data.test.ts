@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { type Hex, isErc6492Signature, verifyTypedData } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import * as data from '../typed-data/data.ts'
@@ -132,7 +133,7 @@ test('differs from the approved one, or is rejected: then nothing is signed', as
   expect(told(await sign(wallet, typed, { ...PIN, developer_secret: undefined }))).toEqual(SIGNED)
 })
 
-test('of a contract wallet is signed in its own form', async () => {
+longTest('of a contract wallet is signed in its own form', async () => {
   const body = { network, name: 'Safe', type: 'contract', control_mode: 'user', owner_id: randomUUID(), ...PIN }
   const safe: Wallet = (await service.post('/wallets', body)).json
   await allow(safe, { argument_rules: rulesOn('Mail') })
@@ -145,7 +146,7 @@ test('of a contract wallet is signed in its own form', async () => {
   expect(await chain.publicClient.verifyTypedData(signed as never)).toBe(true)
 })
 
-test('needs no approval if another policy without approvers allows it, and a preview says which', async () => {
+longTest('needs no approval if another policy without approvers allows it, and a preview says which', async () => {
   const wallet = await newWallet()
   const first = await allow(wallet)
   const typed_data = permitOf(wallet)

@@ -6,6 +6,7 @@ import { type Db, openDb } from '../../db/client.ts'
 import { EVENTS_CHANNEL } from '../../db/events.ts'
 import { dropOldEvents, numberEvents, readEvents } from '../../db/queries/events.ts'
 import { EVENT_TYPES } from '../../db/words.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { CAUSES, startCauses } from './causes.ts'
 
@@ -184,7 +185,7 @@ const listenTo = (notices: Db['eventNotices']) => {
 }
 
 describe('the notices of events', () => {
-  test('come from one of those that commit at the same time, and again after it', async () => {
+  longTest('come from one of those that commit at the same time, and again after it', async () => {
     const listener = listenTo(db.eventNotices)
     // After the beginning, as after each notification, it is told four times.
     await listener.until(4)

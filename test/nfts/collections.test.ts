@@ -81,65 +81,83 @@ test('an address without a collection is not found', async () => {
   expect((await at({ contract_address, network: 'Vara' })).status).toBe(501)
 })
 
-test('metadata is pinned before anything is recorded, and has its CID as URI', async () => {
+/** Of the tables that a request for an NFT or a collection writes. */
+const rows = async () => {
+  const counts = await countRows(service.database.url)
+  const kept = ['transactions', 'attempts', 'collections', 'metadata_documents', 'idempotency_keys']
+  return kept.map((name) => counts[`public.${name}`])
+}
+
+test('nothing is recorded of a collection whose metadata cannot be pinned', async () => {
   const from = await newFundedWallet()
-  const named = { network: 'Ethereum', from, name: 'Pinned', symbol: 'PIN', image_url: DOOR.image, ...SECRET }
-  openTransactions.length = 0
-  const made = await service.settled((await service.post('/nfts/collections', named)).json.transaction_id)
-  const { contract_address } = made.json
-  const mint = { network: 'Ethereum', from, contract_address, metadata: DOOR, ...SECRET }
-  const minted = await service.settled(
-    (await service.post('/nfts/mint', mint, { 'idempotency-key': 'pinned' })).json.transaction_id,
-  )
-  expect(minted.json.status).toBe('success')
-  expect(openTransactions).toEqual([0, 0])
-
-  const contract = { address: contract_address, abi: ABI }
-  const about = await chain.publicClient.readContract({ ...contract, functionName: 'contractURI' })
-  expect(pinnedAt(about)).toEqual({ name: 'Pinned', description: '', image: DOOR.image })
-  const uri = await chain.publicClient.readContract({ ...contract, functionName: 'tokenURI', args: [1n] })
-  expect(pinnedAt(uri)).toEqual(DOOR)
-  const digest = new Bun.CryptoHasher('sha256').update(JSON.stringify(DOOR)).digest('hex')
-  expect((await service.get(`/metadata/${digest}.json`)).json).toEqual(DOOR)
-  const head = await service.call(`/metadata/${digest}.json`, { method: 'HEAD' })
-  expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', `"${digest}"`])
-
-  // A request that fails, or that gives its own URI, pins nothing.
-  kubo.asked.length = 0
-  const answers = [
-    await service.post('/nfts/mint', { ...mint, developer_secret: 'wrong-secret' }),
-    await service.post('/nfts/mint', { ...mint, contract_address: (await chain.deploy('FaucetToken')).address }),
-    await service.post('/nfts/mint', { ...mint, metadata: undefined, uri: 'ipfs://x' }),
-  ]
-  expect(answers.map(({ json }) => json.code ?? json.status)).toEqual([
-    'INVALID_SECRET',
-    'mint_unsupported',
-    'submitted',
-  ])
-  expect(kubo.asked).toEqual([])
-
   kubo.moods.now = 'failing'
-  const rows = async () => {
-    const counts = await countRows(service.database.url)
-    const kept = ['transactions', 'attempts', 'collections', 'metadata_documents', 'idempotency_keys']
-    return kept.map((name) => counts[`public.${name}`])
-  }
   const before = await rows()
   expect(before.every((count) => count !== undefined)).toBe(true)
-  const metadata = { ...DOOR, name: 'Door #2' }
-  for (const [path, body] of [
-    ['/nfts/mint', { ...mint, metadata }],
-    ['/nfts/collections', { ...named, name: 'Never' }],
-  ] as const) {
-    const { status, json } = await service.post(path, body, { 'idempotency-key': `pin ${path}` })
-    expect({ status, json }).toEqual({ status: 503, json: { error: expect.any(String), code: 'unavailable' } })
-    expect(json.error).toBe('The metadata was not pinned, and nothing was recorded: the IPFS node answered HTTP 500.')
-  }
+  const named = { network: 'Ethereum', from, name: 'Never', symbol: 'NEV', image_url: DOOR.image, ...SECRET }
+  const { status, json } = await service.post('/nfts/collections', named)
+  expect([status, json.code]).toEqual([503, 'unavailable'])
   expect(await rows()).toEqual(before)
   kubo.moods.now = 'well'
-  const again = await service.post('/nfts/mint', { ...mint, metadata }, { 'idempotency-key': 'pin /nfts/mint' })
-  expect(again.json.status).toBe('submitted')
-}, 60_000)
+})
+
+longTest(
+  'metadata is pinned before anything is recorded, and has its CID as URI',
+  async () => {
+    const from = await newFundedWallet()
+    const named = { network: 'Ethereum', from, name: 'Pinned', symbol: 'PIN', image_url: DOOR.image, ...SECRET }
+    openTransactions.length = 0
+    const made = await service.settled((await service.post('/nfts/collections', named)).json.transaction_id)
+    const { contract_address } = made.json
+    const mint = { network: 'Ethereum', from, contract_address, metadata: DOOR, ...SECRET }
+    const minted = await service.settled(
+      (await service.post('/nfts/mint', mint, { 'idempotency-key': 'pinned' })).json.transaction_id,
+    )
+    expect(minted.json.status).toBe('success')
+    expect(openTransactions).toEqual([0, 0])
+
+    const contract = { address: contract_address, abi: ABI }
+    const about = await chain.publicClient.readContract({ ...contract, functionName: 'contractURI' })
+    expect(pinnedAt(about)).toEqual({ name: 'Pinned', description: '', image: DOOR.image })
+    const uri = await chain.publicClient.readContract({ ...contract, functionName: 'tokenURI', args: [1n] })
+    expect(pinnedAt(uri)).toEqual(DOOR)
+    const digest = new Bun.CryptoHasher('sha256').update(JSON.stringify(DOOR)).digest('hex')
+    expect((await service.get(`/metadata/${digest}.json`)).json).toEqual(DOOR)
+    const head = await service.call(`/metadata/${digest}.json`, { method: 'HEAD' })
+    expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', `"${digest}"`])
+
+    // A request that fails, or that gives its own URI, pins nothing.
+    kubo.asked.length = 0
+    const answers = [
+      await service.post('/nfts/mint', { ...mint, developer_secret: 'wrong-secret' }),
+      await service.post('/nfts/mint', { ...mint, contract_address: (await chain.deploy('FaucetToken')).address }),
+      await service.post('/nfts/mint', { ...mint, metadata: undefined, uri: 'ipfs://x' }),
+    ]
+    expect(answers.map(({ json }) => json.code ?? json.status)).toEqual([
+      'INVALID_SECRET',
+      'mint_unsupported',
+      'submitted',
+    ])
+    expect(kubo.asked).toEqual([])
+
+    kubo.moods.now = 'failing'
+    const before = await rows()
+    expect(before.every((count) => count !== undefined)).toBe(true)
+    const metadata = { ...DOOR, name: 'Door #2' }
+    for (const [path, body] of [
+      ['/nfts/mint', { ...mint, metadata }],
+      ['/nfts/collections', { ...named, name: 'Never' }],
+    ] as const) {
+      const { status, json } = await service.post(path, body, { 'idempotency-key': `pin ${path}` })
+      expect({ status, json }).toEqual({ status: 503, json: { error: expect.any(String), code: 'unavailable' } })
+      expect(json.error).toBe('The metadata was not pinned, and nothing was recorded: the IPFS node answered HTTP 500.')
+    }
+    expect(await rows()).toEqual(before)
+    kubo.moods.now = 'well'
+    const again = await service.post('/nfts/mint', { ...mint, metadata }, { 'idempotency-key': 'pin /nfts/mint' })
+    expect(again.json.status).toBe('submitted')
+  },
+  60_000,
+)
 
 test('a collection that was not created here is described by its own URI, and nothing is fetched', async () => {
   let requests = 0
@@ -168,40 +186,44 @@ test('a collection that was not created here is described by its own URI, and no
   expect(requests).toBe(0)
 })
 
-test('several pieces of an ERC-1155 token can be moved at once, but only one of an ERC-721 token', async () => {
-  const [from, recipient] = [await newFundedWallet(), fundedAccount(1).address]
-  const owner = fundedAccount(0).address
-  const multi = await chain.deploy('MultiToken', ['', owner])
-  await chain.write({ contract: multi, functionName: 'mint', args: [from, 7n, 5n, '0x'] })
-  const transfer = { network: 'Ethereum', from, recipient, contract_address: multi.address, token_id: '7', ...SECRET }
-  const held = (account: Address) =>
-    chain.publicClient.readContract({
-      address: multi.address,
-      abi: ABI,
-      functionName: 'balanceOf',
-      args: [account, 7n],
-    })
-  for (const [amount, left] of [
-    ['3', 2n],
-    [undefined, 1n],
-  ] as const) {
-    const moved = await service.post('/nfts/transfer', { ...transfer, amount })
-    expect((await service.settled(moved.json.transaction_id)).json.status).toBe('success')
-    expect(await held(from)).toBe(left)
-  }
-  expect((await service.post('/nfts/transfer', { ...transfer, amount: '2' })).json.code).toBe('execution_reverted')
+longTest(
+  'several pieces of an ERC-1155 token can be moved at once, but only one of an ERC-721 token',
+  async () => {
+    const [from, recipient] = [await newFundedWallet(), fundedAccount(1).address]
+    const owner = fundedAccount(0).address
+    const multi = await chain.deploy('MultiToken', ['', owner])
+    await chain.write({ contract: multi, functionName: 'mint', args: [from, 7n, 5n, '0x'] })
+    const transfer = { network: 'Ethereum', from, recipient, contract_address: multi.address, token_id: '7', ...SECRET }
+    const held = (account: Address) =>
+      chain.publicClient.readContract({
+        address: multi.address,
+        abi: ABI,
+        functionName: 'balanceOf',
+        args: [account, 7n],
+      })
+    for (const [amount, left] of [
+      ['3', 2n],
+      [undefined, 1n],
+    ] as const) {
+      const moved = await service.post('/nfts/transfer', { ...transfer, amount })
+      expect((await service.settled(moved.json.transaction_id)).json.status).toBe('success')
+      expect(await held(from)).toBe(left)
+    }
+    expect((await service.post('/nfts/transfer', { ...transfer, amount: '2' })).json.code).toBe('execution_reverted')
 
-  const wizard = await chain.deploy('WizardCollection', ['Doors', 'DOOR', owner])
-  await chain.write({ contract: wizard, functionName: 'safeMint', args: [from, ''] })
-  const one = { ...transfer, contract_address: wizard.address, token_id: '0' }
-  for (const amount of ['2', '0', '00', '-1', '1.0', '0x2', '1e1', '', ` ${1}`, String(2n ** 256n), 1]) {
-    const { status, json } = await service.post('/nfts/transfer', { ...one, amount })
-    expect({ amount, status, code: json.code }).toEqual({ amount, status: 400, code: 'invalid_input' })
-    expect(json.error).toContain('"amount"')
-  }
-  const moved = await service.post('/nfts/transfer', { ...one, amount: '01' })
-  expect(moved.json.status).toBe('submitted')
-}, 60_000)
+    const wizard = await chain.deploy('WizardCollection', ['Doors', 'DOOR', owner])
+    await chain.write({ contract: wizard, functionName: 'safeMint', args: [from, ''] })
+    const one = { ...transfer, contract_address: wizard.address, token_id: '0' }
+    for (const amount of ['2', '0', '00', '-1', '1.0', '0x2', '1e1', '', ` ${1}`, String(2n ** 256n), 1]) {
+      const { status, json } = await service.post('/nfts/transfer', { ...one, amount })
+      expect({ amount, status, code: json.code }).toEqual({ amount, status: 400, code: 'invalid_input' })
+      expect(json.error).toContain('"amount"')
+    }
+    const moved = await service.post('/nfts/transfer', { ...one, amount: '01' })
+    expect(moved.json.status).toBe('submitted')
+  },
+  60_000,
+)
 
 longTest(
   'a network whose collections are not created here is refused before its node is asked',

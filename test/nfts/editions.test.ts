@@ -162,14 +162,23 @@ test('bad fields are refused with their name', async () => {
   }
 })
 
-test('a royalty and soulbound hold for pieces too', async () => {
-  const made = await succeeded(await create({ soulbound: true, royalty_basis_points: 250 }))
-  const { contract_address } = made
-  const abi = parseAbi(['function royaltyInfo(uint256 tokenId, uint256 salePrice) view returns (address, uint256)'])
-  const asked = { address: contract_address as Address, abi, functionName: 'royaltyInfo', args: [1n, 10_000n] } as const
-  expect(await chain.publicClient.readContract(asked)).toEqual([owner, 250n])
-  await succeeded(await mint({ contract_address, amount: '2' }))
-  const move = { network, from: owner, contract_address, recipient: RECIPIENT, token_id: '1', ...SECRET }
-  const { json } = await service.post('/nfts/transfer', move)
-  expect(json).toEqual({ code: 'execution_reverted', error: 'execution reverted: Soulbound()' })
-}, 60_000)
+longTest(
+  'a royalty and soulbound hold for pieces too',
+  async () => {
+    const made = await succeeded(await create({ soulbound: true, royalty_basis_points: 250 }))
+    const { contract_address } = made
+    const abi = parseAbi(['function royaltyInfo(uint256 tokenId, uint256 salePrice) view returns (address, uint256)'])
+    const asked = {
+      address: contract_address as Address,
+      abi,
+      functionName: 'royaltyInfo',
+      args: [1n, 10_000n],
+    } as const
+    expect(await chain.publicClient.readContract(asked)).toEqual([owner, 250n])
+    await succeeded(await mint({ contract_address, amount: '2' }))
+    const move = { network, from: owner, contract_address, recipient: RECIPIENT, token_id: '1', ...SECRET }
+    const { json } = await service.post('/nfts/transfer', move)
+    expect(json).toEqual({ code: 'execution_reverted', error: 'execution reverted: Soulbound()' })
+  },
+  60_000,
+)

@@ -7,6 +7,7 @@ import { Secret } from '../../src/platform/config.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
 import { PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 
 const outsider = fundedAccount(0)
@@ -71,7 +72,7 @@ describe('the NFTs of a wallet', () => {
     expect(await held(bob.address, doors)).toEqual(['1'])
   })
 
-  test('agree with the contract after many transfers', async () => {
+  longTest('agree with the contract after many transfers', async () => {
     const doors = await deploy()
     const people = [alice, bob, carol]
     const random = mulberry(11)
@@ -224,7 +225,7 @@ describe('metadata', () => {
     expect(await metadataOf(doors)).toEqual(DOOR)
   })
 
-  test('is null for any other URI, and nothing is fetched', async () => {
+  longTest('is null for any other URI, and nothing is fetched', async () => {
     let requests = 0
     const trap = Bun.serve({
       port: 0,
@@ -276,7 +277,7 @@ describe('metadata', () => {
     ])
   })
 
-  test('is cached, so without a node only new tokens have none', async () => {
+  longTest('is cached, so without a node only new tokens have none', async () => {
     const uri = `data:application/json,${encodeURIComponent(JSON.stringify(DOOR))}`
     const known = await deploy()
     await mint(known, alice.address, uri)

@@ -122,7 +122,7 @@ describe('within the rules', () => {
     expect(await used(uuid)).toEqual([2, '101'])
   })
 
-  test('call data rules limit a token transfer to one recipient and amount', async () => {
+  longTest('call data rules limit a token transfer to one recipient and amount', async () => {
     const wallet = await newWallet()
     await chain.write({
       contract: { ...token, abi: parseAbi(['function mint(address, uint256)']) },
@@ -145,44 +145,47 @@ describe('within the rules', () => {
     expect(told(await sign(wallet, { to: token.address, value: '1' }))).toEqual(DENIED)
   })
 
-  test("a policy uses the operator's added ABIs from the next request on, and keeps its function when they change", async () => {
-    const wallet = await newWallet()
-    const rules = [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')]
-    const grant = () => {
-      const both = { developer_secret: SECRET, user_pin: PIN }
-      return service.post('/policies', { network, wallet_address: wallet.address, argument_rules: rules, ...both })
-    }
-    const [seven, eight] = [7n, 8n].map((door) =>
-      encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [door] }),
-    )
-    const input = seven ?? '0x'
-    expect(told(await grant())).toEqual([400, 'invalid_input'])
-    const selector = input.slice(0, 10)
-    const item = { name: 'knock', inputs: [{ name: 'door', type: 'uint256' }] }
-    const mac = abiItemMac(service.ctx.identity)
-    const add = async (name: string, declared: typeof item) => {
-      const shape = { abiName: name, network: null, address: null, kind: 'function', selector } as const
-      const row = { ...shape, signature: 'knock(uint256)', item: declared }
-      await service.ctx.db.transaction((tx) => insertAbi(tx, { name, items: [{ ...row, mac: mac.of(row) }] }))
-    }
-    await add('Doors', item)
-    const made = await grant()
-    const [named] = made.json.argument_rules
-    expect(named).toEqual({ ...rules[0], selector, declaration: 'knock(uint256 door)' })
-    const listed = (await service.get('/policies', { network, wallet_address: wallet.address })).json
-    expect(listed[0].argument_rules).toEqual([named, rules[1]])
-    // Other names, and another function with the same selector: what was agreed to stays so.
-    const colliding = { name: 'other', inputs: [{ name: 'door', type: 'int8' }] }
-    await add('Collision', colliding)
-    await deleteAbi(service.ctx.db, 'Doors')
-    await add('Doors', { ...item, inputs: [{ name: 'window', type: 'uint256' }] })
-    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
-    expect(told(await sign(wallet, { to: RECIPIENT, input: eight ?? '0x' }))).toEqual(DENIED)
-    expect(told(await grant())).toEqual([400, 'invalid_input'])
-    for (const name of ['Doors', 'Collision']) await deleteAbi(service.ctx.db, name)
-  })
+  longTest(
+    "a policy uses the operator's added ABIs from the next request on, and keeps its function when they change",
+    async () => {
+      const wallet = await newWallet()
+      const rules = [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')]
+      const grant = () => {
+        const both = { developer_secret: SECRET, user_pin: PIN }
+        return service.post('/policies', { network, wallet_address: wallet.address, argument_rules: rules, ...both })
+      }
+      const [seven, eight] = [7n, 8n].map((door) =>
+        encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [door] }),
+      )
+      const input = seven ?? '0x'
+      expect(told(await grant())).toEqual([400, 'invalid_input'])
+      const selector = input.slice(0, 10)
+      const item = { name: 'knock', inputs: [{ name: 'door', type: 'uint256' }] }
+      const mac = abiItemMac(service.ctx.identity)
+      const add = async (name: string, declared: typeof item) => {
+        const shape = { abiName: name, network: null, address: null, kind: 'function', selector } as const
+        const row = { ...shape, signature: 'knock(uint256)', item: declared }
+        await service.ctx.db.transaction((tx) => insertAbi(tx, { name, items: [{ ...row, mac: mac.of(row) }] }))
+      }
+      await add('Doors', item)
+      const made = await grant()
+      const [named] = made.json.argument_rules
+      expect(named).toEqual({ ...rules[0], selector, declaration: 'knock(uint256 door)' })
+      const listed = (await service.get('/policies', { network, wallet_address: wallet.address })).json
+      expect(listed[0].argument_rules).toEqual([named, rules[1]])
+      // Other names, and another function with the same selector: what was agreed to stays so.
+      const colliding = { name: 'other', inputs: [{ name: 'door', type: 'int8' }] }
+      await add('Collision', colliding)
+      await deleteAbi(service.ctx.db, 'Doors')
+      await add('Doors', { ...item, inputs: [{ name: 'window', type: 'uint256' }] })
+      expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
+      expect(told(await sign(wallet, { to: RECIPIENT, input: eight ?? '0x' }))).toEqual(DENIED)
+      expect(told(await grant())).toEqual([400, 'invalid_input'])
+      for (const name of ['Doors', 'Collision']) await deleteAbi(service.ctx.db, name)
+    },
+  )
 
-  test('the developer can mint and transfer', async () => {
+  longTest('the developer can mint and transfer', async () => {
     const wallet = await newWallet()
     const own = await chain.deploy('WizardCollection', ['Own', 'OWN', wallet.address])
     await policy(wallet, [rule('to', 'eq', own.address), rule('decodedInput.function', 'eq', 'safeMint')])
@@ -287,7 +290,7 @@ describe('limits', () => {
     expect(told(await send(wallet, { to: RECIPIENT }))).toEqual(DENIED)
   })
 
-  test('are charged once for requests with one Idempotency-Key', async () => {
+  longTest('are charged once for requests with one Idempotency-Key', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const headers = { 'idempotency-key': randomUUID() }
@@ -298,7 +301,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([1, '1'])
   })
 
-  // limits.test.ts has the same for signatures, over two vaults.
+  // limits.long.test.ts has the same for signatures, over two vaults.
   longTest(
     'hold for a hundred transactions at once on the last use, over two processes: one is sent',
     async () => {
@@ -349,7 +352,7 @@ describe('limits', () => {
     40_000,
   )
 
-  test('are charged to the oldest policy that matches, then to the next', async () => {
+  longTest('are charged to the oldest policy that matches, then to the next', async () => {
     const wallet = await newWallet()
     const narrow = await policy(wallet, [rule('value', 'eq', '5')])
     const [one, two] = [
@@ -413,7 +416,7 @@ describe('the end of a policy', () => {
     expect(await used(uuid)).toEqual([0, '0'])
   })
 
-  test('does not follow from a change of the PIN', async () => {
+  longTest('does not follow from a change of the PIN', async () => {
     const wallet = await newWallet()
     await policy(wallet, ANYTHING)
     const change = { network, address: wallet.address, old_user_pin: PIN, new_user_pin: '604913' }
@@ -483,7 +486,7 @@ describe('a developer-controlled wallet under policies', () => {
     expect(told(await send(wallet, { to: STRANGER, value: '6' }))).toEqual(DONE)
   })
 
-  test('a preview judges its transactions by its policies', async () => {
+  longTest('a preview judges its transactions by its policies', async () => {
     const wallet = await developerWallet(TO_RECIPIENT)
     const preview = async (value: string) =>
       (
@@ -498,7 +501,7 @@ describe('a developer-controlled wallet under policies', () => {
   })
 })
 
-test('the audit names the policy of each delegated use, and none for a use of the PIN', async () => {
+longTest('the audit names the policy of each delegated use, and none for a use of the PIN', async () => {
   const wallet = await newWallet()
   const uuid = await policy(wallet, ANYTHING)
   await sign(wallet, { to: RECIPIENT })

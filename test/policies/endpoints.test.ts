@@ -8,6 +8,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { parseLimits } from '../../src/signing/policies/limits.ts'
 import { ProposedPolicyBody } from '../../src/signing/policies/schema.ts'
 import { untilWaiting } from '../support/locks.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -78,7 +79,7 @@ describe('creation', () => {
     expect(await countLocks(uuid)).toBe(1)
   })
 
-  test('accepts null for absent fields, an address in lower case, and limits in hex', async () => {
+  longTest('accepts null for absent fields, an address in lower case, and limits in hex', async () => {
     const nothing = { name: null, expires_at: null, max_total_value: null, max_uses: null }
     const answer = await create({ ...nothing, wallet_address: wallet.address.toLowerCase() })
     expect(answer.json).toMatchObject({ name: '', expires_at: null, wallet_address: wallet.address })
@@ -239,22 +240,25 @@ describe('creation', () => {
     expect(told(await create({ max_uses: 8 }, headers))).toEqual([409, 'idempotency_mismatch'])
   })
 
-  test('whose answer was not kept with its Idempotency-Key is found again by the same request, also when nothing else fits', async () => {
-    const headers = { 'idempotency-key': randomUUID() }
-    const crowded = await service.newWallet({ network, pin: PIN })
-    const of = { wallet_address: crowded.address, expires_at: '2099-01-01T00:00:00Z' }
-    const first = (await create(of, headers)).json
-    // As after a crash between the two commits.
-    await sql`delete from idempotency_keys where key = ${headers['idempotency-key']}`
-    await sql`insert into policies (id, project_id, network, wallet_id, name, argument_rules, max_total_fee)
+  longTest(
+    'whose answer was not kept with its Idempotency-Key is found again by the same request, also when nothing else fits',
+    async () => {
+      const headers = { 'idempotency-key': randomUUID() }
+      const crowded = await service.newWallet({ network, pin: PIN })
+      const of = { wallet_address: crowded.address, expires_at: '2099-01-01T00:00:00Z' }
+      const first = (await create(of, headers)).json
+      // As after a crash between the two commits.
+      await sql`delete from idempotency_keys where key = ${headers['idempotency-key']}`
+      await sql`insert into policies (id, project_id, network, wallet_id, name, argument_rules, max_total_fee)
       select gen_random_uuid(), project_id, network, wallet_id, name, argument_rules, max_total_fee
       from policies, generate_series(2, 1000) where id = ${first.uuid}`
-    expect(told(await create(of))).toEqual([400, 'invalid_input'])
-    expect(told(await create({ ...of, user_pin: '000000' }, headers))).toEqual([403, 'INVALID_SECRET'])
-    expect((await create(of, headers)).json).toEqual(first)
-    expect(await sql`select from idempotency_keys where key = ${headers['idempotency-key']}`).toHaveLength(1)
-    await sql`delete from policies where wallet_id = ${crowded.id} and id <> ${first.uuid}`
-  })
+      expect(told(await create(of))).toEqual([400, 'invalid_input'])
+      expect(told(await create({ ...of, user_pin: '000000' }, headers))).toEqual([403, 'INVALID_SECRET'])
+      expect((await create(of, headers)).json).toEqual(first)
+      expect(await sql`select from idempotency_keys where key = ${headers['idempotency-key']}`).toHaveLength(1)
+      await sql`delete from policies where wallet_id = ${crowded.id} and id <> ${first.uuid}`
+    },
+  )
 })
 
 describe('the list', () => {
@@ -450,7 +454,7 @@ describe('description', () => {
     expect(told(await create(rest))).toEqual([status, code])
   })
 
-  test('of unrevoked policies covers all networks, in pages, and only the policies within reach', async () => {
+  longTest('of unrevoked policies covers all networks, in pages, and only the policies within reach', async () => {
     const login = async () => (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
     const [anna, boris] = [await login(), await login()]
     const as = (session: { access_token: string }) =>

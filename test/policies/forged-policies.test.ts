@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -198,10 +198,8 @@ describe('a policy that somebody changed', () => {
   })
 
   test('works when it is put back', async () => {
-    for (const { wallet, was } of forged) {
-      await putBack(was)
-      expect(told(await use(wallet, 'sign-and-send'))).toEqual(DONE)
-    }
+    for (const { was } of forged) await putBack(was)
+    for (const { wallet } of someOf(forged, 4)) expect(told(await use(wallet, 'sign-and-send'))).toEqual(DONE)
     expect(await allVerified(idsOf())).toEqual(FORGERIES.map(() => []))
   })
 })
@@ -209,7 +207,7 @@ describe('a policy that somebody changed', () => {
 test('a policy with an end at infinity opens nothing, is named, and can be listed', async () => {
   const wallet = await newWallet()
   const id = await policy(wallet, AGREED)
-  for (const end of ['infinity', '20000-01-01']) {
+  for (const end of someOf(['infinity', '20000-01-01'], 2)) {
     await sql`update policies set expires_at = ${end}::text::timestamptz where id = ${id}`
     await opensNothing(wallet, id)
     expect(await verified(id)).toEqual([TERMS])
@@ -223,7 +221,7 @@ test('a policy with a limit that is no number opens nothing, and is named', asyn
   const wallet = await newWallet()
   const id = await policy(wallet, AGREED)
   const [was] = await sql`select max_total_value, max_total_fee from policies where id = ${id}`
-  for (const limit of ['max_total_value', 'max_total_fee']) {
+  for (const limit of someOf(['max_total_fee', 'max_total_value'], 2)) {
     await edit(id, { [limit]: 'NaN' })
     await opensNothing(wallet, id)
     expect(await verified(id)).toEqual([TERMS])
@@ -243,7 +241,12 @@ test('a policy opens no other wallet to which somebody moved it, nor another net
   expect(await verified(id)).toEqual([TERMS])
   await edit(id, { network })
   expect(told(await use(mine, 'sign'))).toEqual(DONE)
-  // The wallet of the policy becomes one of another network; all EVM wallets of the owner have one key.
+})
+
+longTest('a policy whose wallet somebody moved to another network is named, with and without the policy', async () => {
+  // All EVM wallets of the owner have one key.
+  const mine = await newWallet()
+  const id = await policy(mine)
   await edit(id, { network: 'Base' })
   await sql`update wallets set network = 'Base' where id = ${mine.id}`
   expect(await verified(id)).toEqual([TERMS])
@@ -283,10 +286,8 @@ test('a revoked policy cannot be revived; put back whole, it is named', async ()
   const id = await policy(wallet)
   const [row, lock] = [await rowOf(id), await lockOf(id)]
   await service.post('/policies/revoke', { uuid: id, user_pin: PIN })
-  expect(await verified(id)).toEqual([])
   await edit(id, { revoked_at: null })
   expect(told(await use(wallet, 'sign'))).toEqual(DENIED)
-  expect(await verified(id)).toEqual([REVOKED, TERMS, SPENT])
   await sql`insert into policy_locks ${sql(lock as never)}`
   await opensNothing(wallet, id)
   expect(await verified(id)).toEqual([REVOKED, SPENT])
@@ -297,6 +298,18 @@ test('a revoked policy cannot be revived; put back whole, it is named', async ()
   await putBack(row)
   expect(told(await use(wallet, 'sign'))).toEqual(DENIED)
   expect(await verified(id)).toEqual([REVOKED])
+})
+
+longTest('a revoked policy is named when somebody revives it, and no longer when it is revoked again', async () => {
+  const wallet = await newWallet()
+  const id = await policy(wallet)
+  const row = await rowOf(id)
+  await service.post('/policies/revoke', { uuid: id, user_pin: PIN })
+  expect(await verified(id)).toEqual([])
+  await edit(id, { revoked_at: null })
+  expect(await verified(id)).toEqual([REVOKED, TERMS, SPENT])
+  await putBack(row)
+  expect(told(await use(wallet, 'sign'))).toEqual(DENIED)
   expect((await service.post('/policies/revoke', { uuid: id, user_pin: PIN })).status).toBe(200)
   expect(await verified(id)).toEqual([])
 })
@@ -319,7 +332,7 @@ longTest('a policy whose row somebody set back to an earlier state is named, and
   expect(await verified(id)).toEqual([GONE])
 })
 
-test('an audit row of an API, which vaults do not write, decides nothing about a policy', async () => {
+longTest('an audit row of an API, which vaults do not write, decides nothing about a policy', async () => {
   const id = await policy(await newWallet())
   const { projectId } = service.project
   const details = { policy: id, policy_uses: '1', approval: randomUUID() }
@@ -334,5 +347,5 @@ test('a forged policy does not close the others of its wallet, and the use of th
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
   expect([(await rowOf(forged)).uses, (await rowOf(other)).uses]).toEqual(['0', '1'])
   expect(await events(forged)).toBe(1)
-  expect([await verified(forged), await verified(other)]).toEqual([[TERMS], []])
+  expect(await allVerified([forged, other])).toEqual([[TERMS], []])
 })

@@ -23,7 +23,7 @@ import { listen } from '../../src/platform/http/listen.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { withCallsSwapped, withNamesSwapped } from '../support/forged-metadata.ts'
-import { isLong } from '../support/long.ts'
+import { isLeftOut, isLong, longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -38,17 +38,21 @@ const REFUSED = [
 const told = ({ status, json }: Answer) => [status, json?.code ?? null]
 const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
 
+const isHubLeftOut = isLeftOut('the lies of a Substrate node while a policy judges')
+
 let service: Service
 let sql: Sql
 let chain: TestChain
-let hub: TestSubstrateChain
+/** Only in the long run. */
+let hub: TestSubstrateChain | null = null
 let node: ReturnType<typeof startFakeNode>
 let hubNode: ReturnType<typeof startFakeNode>
 
 beforeAll(async () => {
-  ;[chain, hub] = await Promise.all([startChain('Ethereum'), startSubstrateChain('Polkadot')])
+  chain = await startChain('Ethereum')
+  if (!isHubLeftOut) hub = await startSubstrateChain('Polkadot')
   node = startFakeNode({ behind: chain.rpcUrl })
-  hubNode = startFakeNode({ behind: hub.rpcUrl })
+  hubNode = startFakeNode(hub === null ? {} : { behind: hub.rpcUrl })
   service = await startService({ rpcUrls: { Ethereum: node.rpcUrl, Polkadot: hubNode.rpcUrl } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 }, 60_000)
@@ -56,7 +60,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await sql.end()
   await service.close()
-  await Promise.all([node.stop(), hubNode.stop(), chain.stop(), hub.stop()])
+  await Promise.all([node.stop(), hubNode.stop(), chain.stop(), hub?.stop()])
 })
 
 type Wallet = { readonly id: string; readonly address: string }
@@ -265,24 +269,23 @@ describe('on an EVM network', () => {
     'says that fees are dear': (request) => dearFees(request),
   }
 
-  /** One lie of each kind. */
-  const SHORT = [
-    'says yes to every question, every standard included',
-    'says that there is no contract anywhere',
-    'counts a thousand transactions',
-    'says that fees are dear',
-  ]
+  /** One lie about contracts, and one about fees. */
+  const SHORT = ['says yes to every question, every standard included', 'says that fees are dear']
 
   /** These lies raise the fee above the budget of both policies. */
   const DEAR = new Set(['says that gas is most of a block', 'says that fees are dear'])
 
-  test('with an honest node, what the policy allows is signed, and the rest is denied', async () => {
-    const own = await ruled()
-    for (const act of actsOf(service, network, own.wallet)) {
-      for (const each of forbidden(own)) expect(REFUSED).toContainEqual(told(await act(each)))
-    }
-    expect(await tryAll(service, own)).toBe(3)
-  }, 30_000)
+  longTest(
+    'with an honest node, what the policy allows is signed, and the rest is denied',
+    async () => {
+      const own = await ruled()
+      for (const act of actsOf(service, network, own.wallet)) {
+        for (const each of forbidden(own)) expect(REFUSED).toContainEqual(told(await act(each)))
+      }
+      expect(await tryAll(service, own)).toBe(3)
+    },
+    30_000,
+  )
 
   test.each(isLong ? Object.keys(LIES) : SHORT)(
     'a node that %s has nothing signed that the policy forbids',
@@ -298,7 +301,7 @@ describe('on an EVM network', () => {
   )
 })
 
-describe('on a Substrate network', () => {
+describe.skipIf(isHubLeftOut)('on a Substrate network', () => {
   const network = 'Polkadot'
   const UNIT = 10n ** 10n
   let [bob, stranger] = ['', '']
@@ -307,8 +310,8 @@ describe('on a Substrate network', () => {
   beforeAll(async () => {
     bob = encodeAddress((await devAccount('Bob')).publicKey, 0)
     stranger = encodeAddress((await devAccount('Eve')).publicKey, 0)
-    await hub.fund(bob)
-    metadata = (await hub.rpc('state_getMetadata')) as Hex
+    await hub?.fund(bob)
+    metadata = (await hub?.rpc('state_getMetadata')) as Hex
   })
 
   const keyOf = (address: string) => Buffer.from(decodeAddress(address)).toString('hex')
@@ -321,7 +324,7 @@ describe('on a Substrate network', () => {
 
   const ruled = async () => {
     const wallet = await service.newWallet({ network, pin: PIN, ownerId: randomUUID() })
-    await hub.fund(wallet.address, 1_000n * UNIT)
+    await hub?.fund(wallet.address, 1_000n * UNIT)
     const uuid = await policy(network, wallet, {
       argument_rules: [
         rule('decodedInput.function', 'eq', 'balances.transfer_keep_alive'),
@@ -357,9 +360,7 @@ describe('on a Substrate network', () => {
         ? { result: `0x${'00'.repeat(9)}${'00'.repeat(7)}01${'00'.repeat(8)}` }
         : undefined,
   }
-  const SHORT = ['gives two calls each other’s place in the metadata', 'says that the fee is dear']
-
-  test.each(isLong ? Object.keys(LIES) : SHORT)(
+  test.each(Object.keys(LIES))(
     'a node that %s has nothing signed that the policy forbids',
     async (lie) => {
       const { wallet, uuid } = await ruled()

@@ -7,6 +7,7 @@ import { type Hex, isErc6492Signature, verifyTypedData } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { checkRules } from '../../src/signing/policies/rules.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import * as data from '../typed-data/data.ts'
 
@@ -96,7 +97,7 @@ describe('a policy on typed data', () => {
     expect(shown).toMatchObject({ uses: 1, spent_value: '0', spent_fee: '0' })
   })
 
-  test.each<[string, (wallet: Wallet) => object]>([
+  const others: readonly (readonly [string, (wallet: Wallet) => object])[] = [
     [
       'another type',
       (wallet) => ({
@@ -110,7 +111,8 @@ describe('a policy on typed data', () => {
     ['no contract', (wallet) => ({ ...permit(wallet, '5'), domain: { chainId } })],
     ['another spender', (wallet) => permit(wallet, '5', { spender: OTHER })],
     ['a larger amount', (wallet) => permit(wallet, '11')],
-  ])('does not allow %s', async (_, typed) => {
+  ]
+  test.each(someOf(others, 2))('does not allow %s', async (_, typed) => {
     const wallet = await usersWallet()
     const rules = [
       rule('typedData.message.spender', SPENDER.toLowerCase()),
@@ -122,7 +124,7 @@ describe('a policy on typed data', () => {
     expect(told(await sign(wallet, typed(wallet), pin))).toEqual(SIGNED)
   })
 
-  test('by the whole text of a type allows no other struct of that name', async () => {
+  longTest('by the whole text of a type allows no other struct of that name', async () => {
     const wallet = await usersWallet()
     await allow(wallet, on(PERMIT_TEXT, token))
     expect(told(await sign(wallet, permit(wallet, '5')))).toEqual(SIGNED)
@@ -130,7 +132,7 @@ describe('a policy on typed data', () => {
     expect(told(await sign(wallet, data.daiPermit(at(token), dai)))).toEqual(DENIED)
   })
 
-  test.each(['App:Send', 'App:Send(string to whom,uint256 amount)'])(
+  test.each(someOf(['App:Send', 'App:Send(string to whom,uint256 amount)'], 2))(
     'names a type and members beyond identifiers: %s',
     async (type) => {
       const wallet = await usersWallet()
@@ -151,7 +153,7 @@ describe('a policy on typed data', () => {
     },
   )
 
-  test('judges values in structs and lists, and their number', async () => {
+  longTest('judges values in structs and lists, and their number', async () => {
     const wallet = await usersWallet()
     const rules = [
       rule('typedData.message.permitted.length', '1'),
@@ -220,7 +222,7 @@ describe('a limit on a token', () => {
     expect(await spent(wallet)).toBe('10')
   })
 
-  test.each<[string, string, (wallet: Wallet) => object]>([
+  const elsewhere: readonly (readonly [string, string, (wallet: Wallet) => object])[] = [
     [
       'a permit of Permit2',
       'PermitSingle',
@@ -269,7 +271,8 @@ describe('a limit on a token', () => {
         return data.seaportBulkOrder(at(OTHER), [order, order, order], 2)
       },
     ],
-  ])('counts %s, at another contract', async (_, type, typed) => {
+  ]
+  test.each(someOf(elsewhere, 3))('counts %s, at another contract', async (_, type, typed) => {
     const wallet = await usersWallet()
     await allow(wallet, on(type, type.includes('Order') ? OTHER : PERMIT2), limit('10'))
     expect(told(await sign(wallet, typed(wallet)))).toEqual(SIGNED)
@@ -277,28 +280,31 @@ describe('a limit on a token', () => {
     expect(told(await sign(wallet, typed(wallet)))).toEqual(DENIED)
   })
 
-  test('counts transfers with authorization, and refuses what the token may take and cannot be counted', async () => {
-    const wallet = await usersWallet()
-    await allow(wallet, on('TransferWithAuthorization', token), limit('10'))
-    await allow(wallet, on('Mail', token), limit('10'))
-    await allow(wallet, on('SafeTx', token), limit('10'))
-    await allow(wallet, on('Permit', token), limit('10'))
-    const message = { from: wallet.address, to: OTHER, validAfter: 0, validBefore: 1, nonce: `0x${'00'.repeat(32)}` }
-    const transfer = (value: number) =>
-      data.transferAuthorization('TransferWithAuthorization', at(token), { ...message, value })
-    expect(told(await sign(wallet, transfer(11)))).toEqual(DENIED)
-    expect(told(await sign(wallet, transfer(10)))).toEqual(SIGNED)
-    expect(told(await sign(wallet, data.mail(at(token))))).toEqual(DENIED)
-    expect(told(await sign(wallet, data.safeTransaction(at(token), { to: OTHER })))).toEqual(DENIED)
-    const dai = (allowed: boolean) =>
-      data.daiPermit(at(token), { holder: wallet.address, spender: SPENDER, nonce: 0, expiry: 0, allowed })
-    expect(told(await sign(wallet, dai(true)))).toEqual(DENIED)
-    expect(told(await sign(wallet, dai(false)))).toEqual(SIGNED)
-  })
+  longTest(
+    'counts transfers with authorization, and refuses what the token may take and cannot be counted',
+    async () => {
+      const wallet = await usersWallet()
+      await allow(wallet, on('TransferWithAuthorization', token), limit('10'))
+      await allow(wallet, on('Mail', token), limit('10'))
+      await allow(wallet, on('SafeTx', token), limit('10'))
+      await allow(wallet, on('Permit', token), limit('10'))
+      const message = { from: wallet.address, to: OTHER, validAfter: 0, validBefore: 1, nonce: `0x${'00'.repeat(32)}` }
+      const transfer = (value: number) =>
+        data.transferAuthorization('TransferWithAuthorization', at(token), { ...message, value })
+      expect(told(await sign(wallet, transfer(11)))).toEqual(DENIED)
+      expect(told(await sign(wallet, transfer(10)))).toEqual(SIGNED)
+      expect(told(await sign(wallet, data.mail(at(token))))).toEqual(DENIED)
+      expect(told(await sign(wallet, data.safeTransaction(at(token), { to: OTHER })))).toEqual(DENIED)
+      const dai = (allowed: boolean) =>
+        data.daiPermit(at(token), { holder: wallet.address, spender: SPENDER, nonce: 0, expiry: 0, allowed })
+      expect(told(await sign(wallet, dai(true)))).toEqual(DENIED)
+      expect(told(await sign(wallet, dai(false)))).toEqual(SIGNED)
+    },
+  )
 })
 
 describe('a wallet', () => {
-  test('of type contract signs by a policy, but nothing for its own contract', async () => {
+  longTest('of type contract signs by a policy, but nothing for its own contract', async () => {
     const body = { network, name: 'Safe', type: 'contract', control_mode: 'user', ...pin }
     const safe: Wallet = (await service.post('/wallets', body)).json
     await allow(safe, on('Mail', token))
@@ -341,7 +347,7 @@ describe('a preview', () => {
     ...{ allowed: false, uuid: null, needs_approval: false, never: null, refusals },
   })
 
-  test('names the policy that would be charged, or what each lacks', async () => {
+  longTest('names the policy that would be charged, or what each lacks', async () => {
     const wallet = await usersWallet()
     expect(await previewed(wallet, permit(wallet, '5'))).toEqual(refused())
     const ended = await allow(wallet, on('Permit', token), { max_uses: 1 })
@@ -468,8 +474,11 @@ describe('is refused when it is made:', () => {
       'Field "argument_rules.2.argument" must be',
     ],
   ]
+  let wallet: Wallet
+  beforeAll(async () => {
+    wallet = await usersWallet()
+  })
   test.each(cases)('%s', async (_, rules, rest, sentence) => {
-    const wallet = await usersWallet()
     const answer = await made(wallet, rules(), rest)
     expect([answer.status, answer.json.error]).toEqual([400, expect.stringContaining(sentence)])
     const { user_pin: _pin, ...described } = {

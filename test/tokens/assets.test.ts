@@ -117,25 +117,29 @@ test('what the network cannot do or keep is refused with the name of the field',
   expect(told(await service.get('/tokens/tokens', { network, token: 'asset:4294967295' }))).toEqual([404, 'not_found'])
 })
 
-test('a network whose tokens are programs has only its coin', async () => {
-  // Nothing listens at this port.
-  const vara = await startService({ rpcUrls: { Vara: 'http://127.0.0.1:9' } })
-  try {
-    const refused = {
-      error: 'Tokens of Vara are programs, which this service does not handle; it transfers the coin.',
-      code: 'not_implemented',
+longTest(
+  'a network whose tokens are programs has only its coin',
+  async () => {
+    // Nothing listens at this port.
+    const vara = await startService({ rpcUrls: { Vara: 'http://127.0.0.1:9' } })
+    try {
+      const refused = {
+        error: 'Tokens of Vara are programs, which this service does not handle; it transfers the coin.',
+        code: 'not_implemented',
+      }
+      const { address: from } = await vara.newWallet({ network: 'Vara' })
+      for (const answer of [
+        await vara.post('/tokens', { ...POINTS, network: 'Vara', ...SECRET }),
+        await vara.post('/tokens/mint', { network: 'Vara', contract_address: '0x12', amount: '1', ...SECRET }),
+        await vara.post('/tokens/transfer', { from, token: '0x12', recipient: from, amount: '1', ...SECRET }),
+        await vara.get('/tokens/tokens', { network: 'Vara', token: '0x12' }),
+      ]) {
+        expect([answer.status, answer.json]).toEqual([501, refused])
+      }
+      expect((await vara.get('/tokens/tokens', { network: 'Vara', token: 'VARA' })).json.decimals).toBe(12)
+    } finally {
+      await vara.close()
     }
-    const { address: from } = await vara.newWallet({ network: 'Vara' })
-    for (const answer of [
-      await vara.post('/tokens', { ...POINTS, network: 'Vara', ...SECRET }),
-      await vara.post('/tokens/mint', { network: 'Vara', contract_address: '0x12', amount: '1', ...SECRET }),
-      await vara.post('/tokens/transfer', { from, token: '0x12', recipient: from, amount: '1', ...SECRET }),
-      await vara.get('/tokens/tokens', { network: 'Vara', token: '0x12' }),
-    ]) {
-      expect([answer.status, answer.json]).toEqual([501, refused])
-    }
-    expect((await vara.get('/tokens/tokens', { network: 'Vara', token: 'VARA' })).json.decimals).toBe(12)
-  } finally {
-    await vara.close()
-  }
-}, 30_000)
+  },
+  30_000,
+)

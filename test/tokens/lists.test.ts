@@ -4,6 +4,7 @@ import { encodeFunctionData, getAddress, toHex } from 'viem'
 import { createFactsMemory } from '../../src/assets/tokens/facts-memory.ts'
 import { importTokenList, removeTokenList } from '../../src/assets/tokens/lists.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -148,7 +149,7 @@ describe('logos and display decimals of many tokens', () => {
     )
   })
 
-  test('need no more statements than those of one token, and one more to store new facts', async () => {
+  longTest('need no more statements than those of one token, and one more to store new facts', async () => {
     const page = (size: number) => async () => {
       const { json } = await service.get('/activity', { network, wallet_address: wallet, page_size: String(size) })
       expect(new Set(json.map(({ token }: { token: { logo_url: string } }) => token.logo_url)).size).toBe(size)

@@ -64,46 +64,58 @@ test('tokens for their own contract are refused, and a preview of such a call wa
   expect(await previewOf(bob)).not.toHaveProperty('warnings')
 }, 60_000)
 
-test('the coin is sent by its word', async () => {
-  const before = await coinsOf(STRANGER)
-  await world.succeeded(await world.transfer({ from: alice, token: 'ETH', recipient: STRANGER, amount: '0.25' }))
-  await world.succeeded(await world.transfer({ from: safe, token: 'ETH', recipient: STRANGER, amount: '0.5' }))
-  expect((await coinsOf(STRANGER)) - before).toBe(parseEther('0.75'))
-}, 60_000)
+longTest(
+  'the coin is sent by its word',
+  async () => {
+    const before = await coinsOf(STRANGER)
+    await world.succeeded(await world.transfer({ from: alice, token: 'ETH', recipient: STRANGER, amount: '0.25' }))
+    await world.succeeded(await world.transfer({ from: safe, token: 'ETH', recipient: STRANGER, amount: '0.5' }))
+    expect((await coinsOf(STRANGER)) - before).toBe(parseEther('0.75'))
+  },
+  60_000,
+)
 
-test('of a token that keeps a fee, preview and activity show what arrives', async () => {
-  const fee = await world.chain.deploy('FeeToken', [STRANGER])
-  await world.chain.write({ contract: fee, functionName: 'mint', args: [alice, parseEther('10')] })
-  const input = encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [bob, parseEther('2')] })
-  expect((await foretold(alice, { to: fee.address, input })).moves).toEqual([
-    [alice, STRANGER, '0.02'],
-    [alice, bob, '1.98'],
-  ])
-  const body = { from: alice, token: fee.address, recipient: bob, amount: '2' }
-  const sent = await world.succeeded(await world.transfer(body))
-  expect(await world.activityOf(bob, sent)).toEqual([['receive_token', '1.98', 'FEE']])
-  expect(await world.activityOf(alice, sent)).toEqual([
-    ['send_token', '0.02', 'FEE'],
-    ['send_token', '1.98', 'FEE'],
-  ])
-  expect(await unitsOf(fee.address, bob)).toBe(parseEther('1.98'))
-}, 60_000)
-
-test('a token whose functions return nothing is sent by both types of wallets', async () => {
-  const silent = await world.chain.deploy('SilentToken')
-  for (const from of [alice, safe]) {
-    await world.chain.write({ contract: silent, functionName: 'mint', args: [from, 5_000_000n] })
-    const body = { from, token: silent.address, recipient: bob, amount: '2.000001' }
+longTest(
+  'of a token that keeps a fee, preview and activity show what arrives',
+  async () => {
+    const fee = await world.chain.deploy('FeeToken', [STRANGER])
+    await world.chain.write({ contract: fee, functionName: 'mint', args: [alice, parseEther('10')] })
+    const input = encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [bob, parseEther('2')] })
+    expect((await foretold(alice, { to: fee.address, input })).moves).toEqual([
+      [alice, STRANGER, '0.02'],
+      [alice, bob, '1.98'],
+    ])
+    const body = { from: alice, token: fee.address, recipient: bob, amount: '2' }
     const sent = await world.succeeded(await world.transfer(body))
-    expect(await world.activityOf(from, sent)).toEqual([['send_token', '2.000001', 'SIL']])
-  }
-  const transfers = [
-    { recipient: bob, amount: '1' },
-    { recipient: STRANGER, amount: '0.5' },
-  ]
-  await world.succeeded(await world.batch({ from: safe, token: silent.address, transfers }))
-  expect(await unitsOf(silent.address, bob)).toBe(2n * 2_000_001n + 1_000_000n)
-}, 60_000)
+    expect(await world.activityOf(bob, sent)).toEqual([['receive_token', '1.98', 'FEE']])
+    expect(await world.activityOf(alice, sent)).toEqual([
+      ['send_token', '0.02', 'FEE'],
+      ['send_token', '1.98', 'FEE'],
+    ])
+    expect(await unitsOf(fee.address, bob)).toBe(parseEther('1.98'))
+  },
+  60_000,
+)
+
+longTest(
+  'a token whose functions return nothing is sent by both types of wallets',
+  async () => {
+    const silent = await world.chain.deploy('SilentToken')
+    for (const from of [alice, safe]) {
+      await world.chain.write({ contract: silent, functionName: 'mint', args: [from, 5_000_000n] })
+      const body = { from, token: silent.address, recipient: bob, amount: '2.000001' }
+      const sent = await world.succeeded(await world.transfer(body))
+      expect(await world.activityOf(from, sent)).toEqual([['send_token', '2.000001', 'SIL']])
+    }
+    const transfers = [
+      { recipient: bob, amount: '1' },
+      { recipient: STRANGER, amount: '0.5' },
+    ]
+    await world.succeeded(await world.batch({ from: safe, token: silent.address, transfers }))
+    expect(await unitsOf(silent.address, bob)).toBe(2n * 2_000_001n + 1_000_000n)
+  },
+  60_000,
+)
 
 test('a token that answers false instead of reverting is refused, and moves nothing', async () => {
   const no = await world.chain.deploy('FalseToken')
@@ -138,23 +150,27 @@ const several = (count: number, amount = '0.000001') =>
     amount,
   }))
 
-test('a key sends a token that was created here to 50 recipients in one transaction', async () => {
-  const transfers = [...several(48), { recipient: bob, amount: '2' }, { recipient: bob, amount: '3' }]
-  const units = transfers.map(({ amount }) => BigInt(Math.round(Number(amount) * 1e6)))
-  const recipients = transfers.map(({ recipient }) => recipient as Address)
-  const input = encodeFunctionData({ abi: tokenAbi, functionName: 'batchTransfer', args: [recipients, units] })
-  const preview = await foretold(alice, { to: token, input })
-  expect(preview.function_name).toBe('batchTransfer')
-  expect(preview.moves).toHaveLength(50)
-  const before = await unitsOf(token, bob)
-  const sent = await world.succeeded(await world.batch({ from: alice, token, transfers }))
-  expect(await world.activityOf(bob, sent)).toEqual([
-    ['receive_token', '2', 'PNT'],
-    ['receive_token', '3', 'PNT'],
-  ])
-  expect((await unitsOf(token, bob)) - before).toBe(5_000_000n)
-  expect(await unitsOf(token, several(1)[0]?.recipient as Address)).toBe(1n)
-}, 60_000)
+longTest(
+  'a key sends a token that was created here to 50 recipients in one transaction',
+  async () => {
+    const transfers = [...several(48), { recipient: bob, amount: '2' }, { recipient: bob, amount: '3' }]
+    const units = transfers.map(({ amount }) => BigInt(Math.round(Number(amount) * 1e6)))
+    const recipients = transfers.map(({ recipient }) => recipient as Address)
+    const input = encodeFunctionData({ abi: tokenAbi, functionName: 'batchTransfer', args: [recipients, units] })
+    const preview = await foretold(alice, { to: token, input })
+    expect(preview.function_name).toBe('batchTransfer')
+    expect(preview.moves).toHaveLength(50)
+    const before = await unitsOf(token, bob)
+    const sent = await world.succeeded(await world.batch({ from: alice, token, transfers }))
+    expect(await world.activityOf(bob, sent)).toEqual([
+      ['receive_token', '2', 'PNT'],
+      ['receive_token', '3', 'PNT'],
+    ])
+    expect((await unitsOf(token, bob)) - before).toBe(5_000_000n)
+    expect(await unitsOf(token, several(1)[0]?.recipient as Address)).toBe(1n)
+  },
+  60_000,
+)
 
 test('all or nothing: a batch of more than the key has moves nothing', async () => {
   const transfers = [...several(2), { recipient: bob, amount: '9999999' }]

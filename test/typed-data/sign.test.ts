@@ -127,6 +127,9 @@ describe("a key's typed data", () => {
   })
 })
 
+/** Of all requests that are refused before its PIN is tried. */
+const untouched = await newWallet({ pin: PIN })
+
 describe('is refused, with the field:', () => {
   const data = mail({ name: 'Mail', chainId: CHAIN_ID })
   const { message } = data
@@ -204,13 +207,12 @@ describe('is refused, with the field:', () => {
   ]
 
   test.each(cases)('%s', async (_, typedData, sentence) => {
-    const wallet = await newWallet({ pin: PIN })
-    const answer = await sign(wallet, typedData, { user_pin: '000000' })
+    const answer = await sign(untouched, typedData, { user_pin: '000000' })
     expect(told(answer)).toEqual({ status: 400, code: 'invalid_input' })
     expect(answer.json.error).toStartWith(sentence)
-    expect(await audited(wallet)).toEqual([])
+    expect(await audited(untouched)).toEqual([])
     // It is refused before the PIN is tried.
-    expect(await sql`select 1 from pin_guesses where owner_id = ${wallet.owner_id} and total > 0`).toHaveLength(0)
+    expect(await sql`select 1 from pin_guesses where owner_id = ${untouched.owner_id} and total > 0`).toHaveLength(0)
   })
 
   test('data of more than a megabyte', async () => {

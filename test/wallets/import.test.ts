@@ -28,6 +28,9 @@ const newProject = async () => {
   return { ...client, ...project, importWallet }
 }
 
+/** The project of tests that import keys of their own. */
+const common = await newProject()
+
 const guesses = async (ownerId: string) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
   return row === undefined ? null : { ...row }
@@ -39,7 +42,7 @@ const keyrings = async (ownerId: string) => {
 }
 
 describe('import of a private key', () => {
-  test.each(someOf(EVM_NETWORKS, 2))('creates the wallet of that key on %s, and it signs', async (network) => {
+  test.each(someOf(EVM_NETWORKS, 4))('creates the wallet of that key on %s, and it signs', async (network) => {
     const { importWallet, post, get } = await newProject()
     const made = await importWallet({ network, private_key: ANVIL.privateKey, ...developer })
     expect([made.status, made.json.address.toLowerCase()]).toEqual([200, `0x${ANVIL.address}`])
@@ -58,7 +61,7 @@ describe('import of a private key', () => {
   })
 
   test('accepts hex with and without 0x, in any letter case', async () => {
-    const { importWallet } = await newProject()
+    const { importWallet } = common
     for (const spell of [
       (key: string) => key,
       (key: string) => key.slice(2).toUpperCase(),
@@ -102,7 +105,7 @@ describe('import of a private key', () => {
   })
 
   test('creates a separate keyring and no seed, so the owner’s next wallet has another key', async () => {
-    const { importWallet, post } = await newProject()
+    const { importWallet, post } = common
     const ownerId = randomUUID()
     await importWallet({ owner_id: ownerId, private_key: generatePrivateKey(), ...user })
     const made = await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
@@ -135,7 +138,7 @@ describe('import of a phrase', () => {
     expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
   })
 
-  test('creates a separate keyring if the owner has a seed', async () => {
+  longTest('creates a separate keyring if the owner has a seed', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     const seed = await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
@@ -149,7 +152,7 @@ describe('import of a phrase', () => {
     ])
   })
 
-  test.each(someOf([12, 15, 18, 21, 24], 3))('accepts %d words', async (words) => {
+  test.each(someOf([12, 15, 18, 21, 24], 5))('accepts %d words', async (words) => {
     const { importWallet } = await newProject()
     const found = BIP_39.find(({ phrase }) => phrase.split(' ').length === words)?.phrase
     const phrase = found ?? OTHER_LENGTHS[words] ?? ''
@@ -202,7 +205,7 @@ describe('a second import', () => {
   })
 
   test('for an owner with a wallet on the network is refused before any PIN is checked', async () => {
-    const { importWallet, post } = await newProject()
+    const { importWallet, post } = common
     const ownerId = randomUUID()
     await post('/wallets', { network: 'Ethereum', name: 'E', owner_id: ownerId, ...user })
     const private_key = generatePrivateKey()
@@ -212,7 +215,7 @@ describe('a second import', () => {
   })
 
   test('at the same time, by many owners, creates one wallet', async () => {
-    const { importWallet } = await newProject()
+    const { importWallet } = common
     const private_key = generatePrivateKey()
     const answers = await Promise.all(Array.from({ length: 8 }, () => importWallet({ private_key, ...developer })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)])
@@ -220,7 +223,7 @@ describe('a second import', () => {
     expect([...codes]).toEqual(['wallet_exists'])
   })
 
-  test('is refused, and so is a new wallet with an address that another owner has imported', async () => {
+  longTest('is refused, and so is a new wallet with an address that another owner has imported', async () => {
     const { importWallet, post } = await newProject()
     await importWallet({ mnemonic_phrase: ANVIL.phrase, ...developer })
     const ownerId = randomUUID()
@@ -233,7 +236,7 @@ describe('a second import', () => {
 
 describe('the credential of an import', () => {
   test('is the PIN of an owner who has one, and a wrong one is counted', async () => {
-    const { importWallet, post } = await newProject()
+    const { importWallet, post } = common
     const ownerId = randomUUID()
     await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
     const body = { owner_id: ownerId, private_key: generatePrivateKey(), ...user }
@@ -244,7 +247,7 @@ describe('the credential of an import', () => {
   })
 
   test('is only that of its own mode, because an imported keyring has no lock of the other mode', async () => {
-    const { importWallet, post } = await newProject()
+    const { importWallet, post } = common
     const ownerId = randomUUID()
     await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
     const body = { owner_id: ownerId, private_key: generatePrivateKey() }
@@ -257,7 +260,7 @@ describe('the credential of an import', () => {
     ])
   })
 
-  test('of an imported seed is needed as for any seed: both for a wallet of the other mode', async () => {
+  longTest('of an imported seed is needed as for any seed: both for a wallet of the other mode', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await importWallet({ owner_id: ownerId, mnemonic_phrase: ANVIL.phrase, ...user })
@@ -270,7 +273,7 @@ describe('the credential of an import', () => {
   })
 
   test('leaves one audit row that says what was imported', async () => {
-    const { importWallet } = await newProject()
+    const { importWallet } = common
     const made = await importWallet({ private_key: generatePrivateKey(), ...developer })
     const rows = await sql`select action, actor, details from audit where subject = ${made.json.id}`
     expect(rows.map((row) => [row.action, row.details.keyring_kind])).toEqual([['wallet_imported', 'key']])
@@ -280,6 +283,7 @@ describe('the credential of an import', () => {
 
 describe('an invalid import', () => {
   const key = '1'.padStart(64, '0')
+  const { importWallet } = common
   test.each([
     ['both', { private_key: key, mnemonic_phrase: ANVIL.phrase }, 400, 'invalid_input'],
     ['neither', {}, 400, 'invalid_input'],
@@ -300,7 +304,6 @@ describe('an invalid import', () => {
     ['a wrong secret', { private_key: key, developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
     ['no name', { private_key: key, name: null }, 400, 'invalid_input'],
   ])('%s', async (_what, body, status, code) => {
-    const { importWallet } = await newProject()
     const ownerId = randomUUID()
     const answer = await importWallet({ owner_id: ownerId, ...developer, ...body })
     expect([answer.status, answer.json.code]).toEqual([status, code])

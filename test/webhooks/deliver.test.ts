@@ -138,7 +138,7 @@ describe('an event', () => {
     expect([receiver.received.length, receiver.refused]).toEqual([1, []])
   })
 
-  test('is sent at the notification, not when the reconciler finds it', async () => {
+  longTest('is sent at the notification, not when the reconciler finds it', async () => {
     const { receiver } = await endpoint()
     // The reconciler reads this table before it looks for webhooks.
     await sql.begin(async (holding) => {
@@ -508,7 +508,7 @@ describe('a receiver that is down', () => {
     expect(await deliveriesOf(id)).toMatchObject([{ state: 'waiting', attempts: 1, failure: 'timed_out' }])
   })
 
-  test('for one event only, loses that event after three days, and gets it again by a replay', async () => {
+  longTest('for one event only, loses that event after three days, and gets it again by a replay', async () => {
     const { id, receiver, named } = await endpoint()
     const wallet = randomUUID()
     receiver.answer(({ payload }, response) => response.writeHead(payload.data.n === 1 ? 500 : 204).end())
@@ -669,7 +669,7 @@ describe('a receiver that asks for a pause', () => {
   })
 })
 
-test('an event that is kept no longer ends its delivery, and holds up no other of its wallet', async () => {
+longTest('an event that is kept no longer ends its delivery, and holds up no other of its wallet', async () => {
   const { id, receiver } = await endpoint()
   const wallet = randomUUID()
   receiver.answer((_, response) => response.writeHead(500).end())

@@ -10,6 +10,7 @@ import { freePort } from '../../devnet/port.ts'
 import { createApiKey } from '../../src/identity/api-keys/api-keys.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { ROOT } from '../support/imports.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -172,7 +173,7 @@ test('other bad input is refused', async () => {
   expect((await service.get('/webhooks')).json).toEqual([])
 })
 
-test('at most 20 tests of a webhook wait', async () => {
+longTest('at most 20 tests of a webhook wait', async () => {
   const { webhook_id } = await create()
   receiver.answer((_, response) => response.writeHead(500).end())
   try {

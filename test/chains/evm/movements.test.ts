@@ -4,6 +4,7 @@ import { type BlockMovements, type Chain, RangeTooWide } from '../../../src/chai
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { type EvmNetworkRow, evmNetworkRow } from '../../../src/platform/networks.ts'
 import { fundedAccount, startChain } from '../../support/chains.ts'
+import { isLong } from '../../support/long.ts'
 import { shared } from '../../support/shared.ts'
 import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
@@ -441,7 +442,7 @@ test('agrees with an independent calculation from every receipt and balance', as
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
     return seed % limit
   }
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < (isLong ? 12 : 4); round += 1) {
     await block(
       Array.from({ length: 8 }, () => {
         const person = people[random(4)] ?? other

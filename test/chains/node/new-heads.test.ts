@@ -63,7 +63,7 @@ describe('a follower of an EVM network', () => {
     expect(await isWoken(chain)).toBe(false)
   })
 
-  test('does not wait for a block that came meanwhile', async () => {
+  longTest('does not wait for a block that came meanwhile', async () => {
     const chain = chainAt(proxy.url)
     await wakeBy(chain, () => node.mine())
     const sinceMs = performance.now()
@@ -124,7 +124,7 @@ describe('a follower of an EVM network', () => {
   })
 })
 
-test('a follower of Polkadot is woken by a new block', async () => {
+longTest('a follower of Polkadot is woken by a new block', async () => {
   const chopsticks = await startSubstrateChain('Polkadot')
   stops.push(chopsticks.stop)
   const polkadot = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })

@@ -11,6 +11,7 @@ import { fieldOf, itemsOf } from '../../../src/chains/substrate/values.ts'
 import { substrateNetworkRow } from '../../../src/platform/networks.ts'
 import type { ArgumentRule, CheckedTransaction } from '../../../src/signing/policies/evaluate.ts'
 import { checkRules } from '../../../src/signing/policies/rules.ts'
+import { longTest } from '../../support/long.ts'
 import { matches } from '../../support/rules.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
@@ -141,7 +142,7 @@ describe('hostile bytes', () => {
     }
   })
 
-  test('a call with thousands of accounts is decoded without encoding their addresses', () => {
+  longTest('a call with thousands of accounts is decoded without encoding their addresses', () => {
     const accounts = Array.from({ length: 20_000 }, (_, index) => new Uint8Array(32).fill(index % 256))
     const named = call('multisig', 'asMultiThreshold1', accounts, pay).toHex()
     const items = itemsOf(fieldOf(treeOf(runtime, named), 'other_signatories'))

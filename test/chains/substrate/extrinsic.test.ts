@@ -12,7 +12,7 @@ import { blake2Hash, compact, toHex } from '../../../src/chains/substrate/scale.
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
 import { traceSignature } from '../../../src/vault/rooms/keys/facts.ts'
 import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
-import { roundsOf } from '../../support/long.ts'
+import { longTest, roundsOf } from '../../support/long.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()
@@ -113,7 +113,7 @@ test('an extrinsic contains exactly the bytes of the call, even if the codec wou
   expect(raw.endsWith(call.slice(2))).toBe(true)
 })
 
-test('the hash that custody computes is that of the signed extrinsic, whatever its length', () => {
+longTest('the hash that custody computes is that of the signed extrinsic, whatever its length', () => {
   const runtime = assetHubRuntime()
   const [payment] = PAYMENTS
   if (payment === undefined) throw new Error('there is no payment')
@@ -228,7 +228,7 @@ describe('a signed extension', () => {
     expect(withExtensions((listed) => [...listed, as(named(listed, 'CheckWeight'), 'LooksOnly') as never])).toEqual([])
   })
 
-  test('that is unknown is left empty if its types allow that: an Option, a variant Disabled', () => {
+  longTest('that is unknown is left empty if its types allow that: an Option, a variant Disabled', () => {
     const { form, metadata } = assetHubRuntime()
     const hashed = named([...metadata.asV15.extrinsic.signedExtensions], 'CheckMetadataHash')
     // What stands in the extrinsic for it is a variant Disabled or Enabled, and what is signed an Option.

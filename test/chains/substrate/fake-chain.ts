@@ -3,6 +3,7 @@
 
 import type { Hex } from '../../../src/chains/chain.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
 
 /** twox128("System") and twox128("Events"). */
@@ -66,7 +67,7 @@ export const startFakeChain = (blocks: readonly FakeBlock[]) => {
   const forgotten = (hash: unknown) => ({
     error: { code: 4003, message: `Client error: UnknownBlock: State already discarded for ${String(hash)}` },
   })
-  const metadataOf = (runtime: Runtime | undefined) => runtime?.metadata.toHex()
+  const metadataOf = (runtime: Runtime | undefined) => runtime && toHex(runtime.bytes)
   const answer: Behaviour = ({ method, params: [first, second] }) => {
     switch (method) {
       case 'chain_getFinalizedHead':

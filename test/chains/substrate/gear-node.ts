@@ -12,6 +12,7 @@
 import type { Hex } from '../../../src/chains/chain.ts'
 import { hexText } from '../../../src/chains/node/wire.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { startFakeNode } from '../evm/fake-node.ts'
 
@@ -49,8 +50,8 @@ const encoded = ({ registry, storage }: Runtime, { pallet, entry, value }: Store
   return hexText(`0x${Buffer.from(registry.createType(name, value).toU8a()).toString('hex')}`)
 }
 
-const metadataAtVersion = ({ registry, metadata }: Runtime): string => {
-  const bytes = registry.createType('Bytes', metadata.toHex())
+const metadataAtVersion = (runtime: Runtime): string => {
+  const bytes = runtime.registry.createType('Bytes', toHex(runtime.bytes))
   return `0x01${Buffer.from(bytes.toU8a()).toString('hex')}`
 }
 

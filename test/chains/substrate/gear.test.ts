@@ -17,6 +17,7 @@ import { vara as varaFile } from '../../../src/platform/networks/vara.ts'
 import { substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { checkRules } from '../../../src/signing/policies/rules.ts'
 import { contractOf } from '../../../src/signing/token.ts'
+import { longTest } from '../../support/long.ts'
 import { matches } from '../../support/rules.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
@@ -184,7 +185,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     }
   })
 
-  test('gets the estimated gas and a fifth more, or the caller’s limit, and both are counted', async () => {
+  longTest('gets the estimated gas and a fifth more, or the caller’s limit, and both are counted', async () => {
     const message = { to: program, value: 5n, input: encodePayload(vnft('Transfer'), []) }
     const { unsigned, worstCost } = await prepared(message)
     const { section, method, args } = callIn(unsigned)

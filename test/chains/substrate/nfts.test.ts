@@ -7,6 +7,7 @@ import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { AppError } from '../../../src/platform/errors.ts'
 import { substrateNetworkRow } from '../../../src/platform/networks.ts'
+import { longTest } from '../../support/long.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { ABOUT, collectionsOf, livesOn, own, sendOn, people as twoPeople, URI } from './collections.ts'
@@ -113,27 +114,31 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(numbers).toEqual([Number(contract) + 1, Number(contract) + 2])
   })
 
-  test('several items are minted in one batch, with numbers in a row', async () => {
-    const contract = await livesOn(chain)
-    const { hers, his } = people()
-    const mints = Array.from({ length: 20 }, (_, index) => ({
-      recipient: index === 0 ? his : hers,
-      uri: URI,
-      digest: null,
-    }))
-    const request = { contract, from: hers, mints, digestUri: { prefix: '', suffix: '' } }
-    const intent = await provided(chain.batchMintIntent, 'The chain mints no batches.')(request)
-    const calls = readAgain(runtime, intent)
-    const minted = calls.filter(({ call }) => call === 'uniques.mint')
-    const first = Number(minted[0]?.instance)
-    expect(minted.map(({ instance }) => instance)).toEqual(mints.map((_, index) => String(first + index)))
-    expect(calls.filter(({ call }) => call === 'uniques.setMetadata')).toHaveLength(20)
-    expect((await send(intent)).status.success).toBe(true)
-    const items = minted.map(({ instance }) => ({ contract, tokenId: BigInt(String(instance)) }))
-    expect(await chain.tokenUris(items)).toEqual(items.map(() => URI))
-    const stranger = { ...request, from: his }
-    expect(await codeOf(provided(chain.batchMintIntent, '')(stranger))).toBe('mint_unauthorized')
-  }, 30_000)
+  longTest(
+    'several items are minted in one batch, with numbers in a row',
+    async () => {
+      const contract = await livesOn(chain)
+      const { hers, his } = people()
+      const mints = Array.from({ length: 20 }, (_, index) => ({
+        recipient: index === 0 ? his : hers,
+        uri: URI,
+        digest: null,
+      }))
+      const request = { contract, from: hers, mints, digestUri: { prefix: '', suffix: '' } }
+      const intent = await provided(chain.batchMintIntent, 'The chain mints no batches.')(request)
+      const calls = readAgain(runtime, intent)
+      const minted = calls.filter(({ call }) => call === 'uniques.mint')
+      const first = Number(minted[0]?.instance)
+      expect(minted.map(({ instance }) => instance)).toEqual(mints.map((_, index) => String(first + index)))
+      expect(calls.filter(({ call }) => call === 'uniques.setMetadata')).toHaveLength(20)
+      expect((await send(intent)).status.success).toBe(true)
+      const items = minted.map(({ instance }) => ({ contract, tokenId: BigInt(String(instance)) }))
+      expect(await chain.tokenUris(items)).toEqual(items.map(() => URI))
+      const stranger = { ...request, from: his }
+      expect(await codeOf(provided(chain.batchMintIntent, '')(stranger))).toBe('mint_unauthorized')
+    },
+    30_000,
+  )
 
   test('royalties and pieces are refused, and soulbound collections without the pallet Nfts', async () => {
     const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: people().hers }
@@ -160,7 +165,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(await codeOf(collectionsOf(chain).creation(based))).toBe('invalid_input')
   })
 
-  test('a frozen item does not move, and the reason is given', async () => {
+  longTest('a frozen item does not move, and the reason is given', async () => {
     const { hers, his } = people()
     const contract = await collection()
     const freeze = runtime.calls.uniques?.freeze?.(contract, 0).toHex() ?? '0x'

@@ -8,7 +8,7 @@ import { fundedAccount } from '../support/chains.ts'
 import { shared } from '../support/shared.ts'
 import { startWorld, type World } from './world.ts'
 
-const ROUNDS = process.env.STRONGROOM_LONG ? 600 : 60
+const ROUNDS = 600
 const SEED = 20_260_731
 
 const outsider = fundedAccount(0)

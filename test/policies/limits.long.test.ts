@@ -6,14 +6,13 @@ import postgres, { type Sql } from 'postgres'
 import { type Address, encodeFunctionData, type Hex, keccak256, parseAbi, parseTransaction } from 'viem'
 import { startApiProcess } from '../support/api.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { isLong } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startVaultProcess } from '../support/vault.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
 const SECRET = 'testnet-secret'
-const AT_ONCE = isLong ? 100 : 6
+const AT_ONCE = 100
 const VALUE = 7n
 const MAX_FEE_PER_GAS = 2_000_000_000n
 const TERMS = { maxFeePerGas: String(MAX_FEE_PER_GAS), maxPriorityFeePerGas: '1' }
@@ -79,15 +78,17 @@ const tokenLimit = (per_seconds: number | null) => ({
 })
 const rolling = (limit: object) => ({ rolling_limits: [{ per_seconds: 86_400, ...limit }] })
 
-test.each([
+const LIMITS = [
   ['the last use', () => ({ max_uses: 2 }), payment, 0n],
-  ['the last wei of the value', () => ({ max_total_value: String(2n * VALUE) }), payment, 0n],
-  ['the last wei of the fees', () => ({ max_total_fee: String(2n * FEE) }), payment, 0n],
   ['the last use of a day', () => rolling({ max_uses: 2 }), payment, 2n],
+  ['the last wei of the value', () => ({ max_total_value: String(2n * VALUE) }), payment, 0n],
   ['the last wei of a day', () => rolling({ max_total_value: String(2n * VALUE) }), payment, 2n * VALUE],
-  ['the last unit of a token', () => tokenLimit(null), approval, 2n * VALUE],
+  ['the last wei of the fees', () => ({ max_total_fee: String(2n * FEE) }), payment, 0n],
   ['the last unit of a token of a day', () => tokenLimit(86_400), approval, 2n * VALUE],
-])(
+  ['the last unit of a token', () => tokenLimit(null), approval, 2n * VALUE],
+] as const
+
+test.each(LIMITS)(
   '%s is had once by many requests at once',
   async (_, limit, { rules, of, value, gas }, counted) => {
     const wallet = await service.newWallet({ network, pin: PIN })

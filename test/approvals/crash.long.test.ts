@@ -5,7 +5,6 @@ import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
 import { createMortals } from '../support/mortal.ts'
 import { connectToMortal } from '../support/mortal-postgres.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -84,29 +83,23 @@ const KILLS = [
   [{ process: 'api', kind: 'update approvals', moment: 'before' }, WHOLE, SENT],
 ] as const
 
-/** Before the vault has used the approval, and when the API has lost its answer. */
-const SHORT = [KILLS[0], KILLS[4]]
-
-test.each(isLong ? KILLS : SHORT)(
-  'an approved payment is made at most once after a kill at %j',
-  async (at: Kill, left, again) => {
-    await start()
-    const payment = await approvedPayment()
-    const pay = (key: string) => client.post('/transactions/sign-and-send', payment.body, { 'idempotency-key': key })
-    const key = randomUUID()
-    const mortal = at.process === 'vault' ? vault : api
-    mortal.killAt({ ...at, wire: 'db', nth: 1 })
-    const answer = pay(key).catch(() => null)
-    await mortal.ended()
-    expect((await answer)?.status ?? null).toBe(at.process === 'vault' ? 503 : null)
-    expect(await stateOf(payment)).toEqual(left)
-    await start()
-    expect(told(await pay(key))).toEqual([...again])
-    const end = again === SENT ? WHOLE : left
-    expect(await stateOf(payment)).toEqual(end)
-    expect(told(await pay(randomUUID()))).toEqual(ENDED)
-    expect(await stateOf(payment)).toEqual(end)
-    const verified = await runCli(['audit', 'verify', '--json'], service.variables)
-    expect(JSON.parse(verified.output)).toMatchObject({ ok: true })
-  },
-)
+test.each(KILLS)('an approved payment is made at most once after a kill at %j', async (at: Kill, left, again) => {
+  await start()
+  const payment = await approvedPayment()
+  const pay = (key: string) => client.post('/transactions/sign-and-send', payment.body, { 'idempotency-key': key })
+  const key = randomUUID()
+  const mortal = at.process === 'vault' ? vault : api
+  mortal.killAt({ ...at, wire: 'db', nth: 1 })
+  const answer = pay(key).catch(() => null)
+  await mortal.ended()
+  expect((await answer)?.status ?? null).toBe(at.process === 'vault' ? 503 : null)
+  expect(await stateOf(payment)).toEqual(left)
+  await start()
+  expect(told(await pay(key))).toEqual([...again])
+  const end = again === SENT ? WHOLE : left
+  expect(await stateOf(payment)).toEqual(end)
+  expect(told(await pay(randomUUID()))).toEqual(ENDED)
+  expect(await stateOf(payment)).toEqual(end)
+  const verified = await runCli(['audit', 'verify', '--json'], service.variables)
+  expect(JSON.parse(verified.output)).toMatchObject({ ok: true })
+})

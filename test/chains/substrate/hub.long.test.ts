@@ -7,7 +7,6 @@ import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import type { AppError } from '../../../src/platform/errors.ts'
 import { polkadot } from '../../../src/platform/networks/polkadot.ts'
 import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
-import { isLeftOut, longTest, someOf } from '../../support/long.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { type Account, livesOn, own, people } from './collections.ts'
 import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
@@ -208,22 +207,18 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     }, 60_000)
   })
 
-  longTest(
-    'changes by governance are reported, and a reserved deposit is not',
-    async () => {
-      const { coin } = await hub.chain.balances({ address: hers, contracts: [] })
-      const set = (planck: bigint) =>
-        hersIn(hub.call('sudo', 'sudo', hub.call('balances', 'forceSetBalance', hers, planck)))
-      // Her fee is withdrawn before her balance is set, and refunded after.
-      const { happened } = await set(coin + UNIT)
-      const fee = happened[0]?.[2] as bigint
-      expect(happened).toEqual([[null, polkadot.nobody, fee]])
-      expect(fee).toBeGreaterThan(UNIT)
-      expect(fee).toBeLessThan(2n * UNIT)
-      expect(await hersIn(hub.call('proxy', 'addProxy', his, 'Any', 0))).toEqual({ foretold: [], happened: [] })
-    },
-    60_000,
-  )
+  test('changes by governance are reported, and a reserved deposit is not', async () => {
+    const { coin } = await hub.chain.balances({ address: hers, contracts: [] })
+    const set = (planck: bigint) =>
+      hersIn(hub.call('sudo', 'sudo', hub.call('balances', 'forceSetBalance', hers, planck)))
+    // Her fee is withdrawn before her balance is set, and refunded after.
+    const { happened } = await set(coin + UNIT)
+    const fee = happened[0]?.[2] as bigint
+    expect(happened).toEqual([[null, polkadot.nobody, fee]])
+    expect(fee).toBeGreaterThan(UNIT)
+    expect(fee).toBeLessThan(2n * UNIT)
+    expect(await hersIn(hub.call('proxy', 'addProxy', his, 'Any', 0))).toEqual({ foretold: [], happened: [] })
+  }, 60_000)
 
   describe('a failed inner call of a successful call is reported as failed', () => {
     const pay = (planck: bigint) => hub.call('balances', 'transferKeepAlive', NEW, planck)
@@ -278,7 +273,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       sent = new Map(all.map((each, index) => [Object.keys(CASES)[index] ?? '', each]))
     }, 60_000)
 
-    test.each(someOf(Object.keys(CASES), 2))('%s', async (name) => {
+    test.each(Object.keys(CASES))('%s', async (name) => {
       const { call, reason, from = () => hers, moves = [] } = CASES[name] as Case
       const moved = moves.map((amount) => expect.objectContaining({ from: from(), to: NEW, amount }))
       const failed = { success: false, error: `execution reverted: ${reason}`, changes: moved }
@@ -348,23 +343,23 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
 })
 
 /** The same walk on a further runtime. */
-describe.skipIf(
-  isLeftOut("the walk on Kusama's Asset Hub, which has Nfts and no DryRunApi") ||
-    lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi", 'kusama'),
-)('an Asset Hub that has pallet Nfts and runs nothing in advance', () => {
-  let kusama: SpecChain
-  beforeAll(async () => {
-    kusama = await startSpec('kusama')
-    const { hers, his } = await people()
-    await kusama.local.fund(hers, 10_000n * UNIT)
-    await kusama.local.fund(his, 10_000n * UNIT)
-    await kusama.local.newBlock()
-  }, 60_000)
-  afterAll(() => kusama?.local.stop())
+describe.skipIf(lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi", 'kusama'))(
+  'an Asset Hub that has pallet Nfts and runs nothing in advance',
+  () => {
+    let kusama: SpecChain
+    beforeAll(async () => {
+      kusama = await startSpec('kusama')
+      const { hers, his } = await people()
+      await kusama.local.fund(hers, 10_000n * UNIT)
+      await kusama.local.fund(his, 10_000n * UNIT)
+      await kusama.local.newBlock()
+    }, 60_000)
+    afterAll(() => kusama?.local.stop())
 
-  test('a collection of pallet Nfts is created, minted in, listed and moved; reported movements agree with balances', async () => {
-    expect(await livesOn(kusama.chain)).toMatch(/^[0-9]+$/)
-    const { hers, his } = await people()
-    expect((await differencesOf(kusama.chain, { fromBlock: 2n, of: [hers, his] })).flat()).toEqual([])
-  }, 60_000)
-})
+    test('a collection of pallet Nfts is created, minted in, listed and moved; reported movements agree with balances', async () => {
+      expect(await livesOn(kusama.chain)).toMatch(/^[0-9]+$/)
+      const { hers, his } = await people()
+      expect((await differencesOf(kusama.chain, { fromBlock: 2n, of: [hers, his] })).flat()).toEqual([])
+    }, 60_000)
+  },
+)
