@@ -10,7 +10,7 @@ import { applyAudit, auditJson } from '../../db/queries/vault/audit.ts'
 import { archiveAudit, verifyArchive } from '../../src/operators/audit/archive.ts'
 import * as chains from '../../src/vault/rooms/chain/archive.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
-import { someOf } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
@@ -180,7 +180,7 @@ test('a second archive continues the first, and the rows that stayed are still c
   expect(await broken()).toEqual(['one 1: its checkpoint is gone'])
 })
 
-test('what was signed and not deleted, because the command was killed, is deleted by the next run', async () => {
+longTest('what was signed and not deleted, because the command was killed, is deleted by the next run', async () => {
   const killed = { ...vault(), dropArchived: () => Promise.reject(new Error('killed')) }
   await expect(archiveAudit(killed, { folder, before }, () => {})).rejects.toThrow('killed')
   expect(await broken()).toEqual([])
@@ -219,7 +219,7 @@ describe('is found:', () => {
         ["signature = '\\x00'"],
         ["signature = decode(repeat('00', 64), 'hex')"],
       ],
-      3,
+      6,
     ),
   )('a checkpoint with %s', async (change) => {
     await audit.tamper((sql) => sql.unsafe(`update audit_checkpoints set ${change} where chain = '${audit.one}'`))
@@ -252,7 +252,7 @@ describe('is found:', () => {
           'one 8: the rows that stay',
         ],
       ],
-      2,
+      4,
     ),
   )('a row that stayed %s', async (_, change, trouble) => {
     await audit.tamper((sql) => sql.unsafe(change))

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
+import { longTest } from '../support/long.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 let audit: TestAudit
@@ -92,7 +93,7 @@ describe('the chain', () => {
     expect((await audit.verify()).broken).toEqual([])
   })
 
-  test('adds a limited number of rows in each step', async () => {
+  longTest('adds a limited number of rows in each step', async () => {
     await Promise.all(Array.from({ length: 600 }, () => audit.audit.commit(audit.act())))
     const { step } = audit.chainer()
     const counts: number[] = []
@@ -193,7 +194,7 @@ describe('the chain', () => {
     expect((await audit.verify()).broken).toEqual([])
   })
 
-  test('can be written and verified while rows are written', async () => {
+  longTest('can be written and verified while rows are written', async () => {
     let writing = true
     const { step } = audit.chainer()
     const chaining = (async () => {
@@ -278,7 +279,7 @@ describe('heads in the log', () => {
     expect(published()).toHaveLength(4)
   })
 
-  test('of many chains appear a few at a time, each in its turn', async () => {
+  longTest('of many chains appear a few at a time, each in its turn', async () => {
     const projects = Array.from({ length: 50 }, () => crypto.randomUUID())
     await audit.superuser`insert into projects ${audit.superuser(projects.map((id) => ({ id, name: 'P' })))}`
     await audit.write(...projects)
@@ -292,7 +293,7 @@ describe('heads in the log', () => {
     expect(new Set(published()).size).toBe(50)
   })
 
-  test('that a process did not publish are published by the next one', async () => {
+  longTest('that a process did not publish are published by the next one', async () => {
     await audit.write(audit.one)
     await audit.chain()
     audit.lines.length = 0

@@ -9,6 +9,7 @@ import { AppError } from '../../src/platform/errors.ts'
 import { createLog, createOutput, shownError } from '../../src/platform/process/log.ts'
 import { denoCommand } from '../support/deno.ts'
 import { ROOT } from '../support/imports.ts'
+import { someOf } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 const MARK = 'marked-value-4711'
@@ -150,10 +151,11 @@ describe('the output of the log', () => {
     for (let line = 0; line < ${lines}; line += 1) log.info({ line, pad: 'x'.repeat(200) }, 'a line')
     process.exit(7)
   `
-  const runtimes = [
+  const all = [
     ['bun', ['bun', '--no-env-file']],
     ['deno', denoCommand()],
   ] as const
+  const runtimes = someOf(all, 2)
 
   test.each(runtimes)(
     'has every line when a process on %s ends at once, however slowly it is read',

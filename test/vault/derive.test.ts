@@ -10,6 +10,7 @@ import { mnemonicToAccount } from 'viem/accounts'
 import type { ChainFamily } from '../../db/words.ts'
 import { createQueue } from '../../src/platform/queue.ts'
 import { deriveKeyPair, deriveSeed, ENTROPY_BYTES, privateKeyAt } from '../../src/vault/rooms/keys/derive.ts'
+import { isLong } from '../support/long.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { ANVIL, BIP_32, BIP_32_INVALID, BIP_39, SR25519 } from './vectors.ts'
 
@@ -66,7 +67,7 @@ describe('BIP-32', () => {
       const expected = path.reduce((node, each) => node.deriveChild(each), HDKey.fromMasterSeed(seed)).privateKey
       expect(hexOf(privateKeyAt({ seed, path }))).toBe(hexOf(expected ?? new Uint8Array()))
     }
-    fc.assert(fc.property(inputs, check), { numRuns: 100 })
+    fc.assert(fc.property(inputs, check), { numRuns: isLong ? 100 : 30 })
   })
 
   test.each(BIP_32_INVALID)('refuses an extended key with: $why', ({ extended }) => {
