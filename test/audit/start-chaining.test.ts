@@ -1,9 +1,11 @@
 // The loop of a vault that chains audit rows.
 
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import * as timers from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { startChaining } from '../../src/vault/rooms/start-chaining.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { isLong } from '../support/long.ts'
 import { until } from '../support/until.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
@@ -13,13 +15,23 @@ type Line = { readonly level: 'info' | 'error'; readonly sentence: string }
 let audit: TestAudit
 let sql: Sql
 let lines: Line[]
+let pauses: ReturnType<typeof shortenPauses>
+
+/** The vault's pauses of a second. */
+const shortenPauses = () => {
+  const { setTimeout: pause } = timers
+  const soon = (_: unknown, ...rest: unknown[]) => Reflect.apply(pause, null, [20, ...rest])
+  return spyOn(timers, 'setTimeout').mockImplementation(soon as typeof pause)
+}
 
 beforeEach(async () => {
   audit = await openAudit()
   sql = postgres(audit.database.url, { max: 2, onnotice: () => {} })
   lines = []
+  pauses = shortenPauses()
 })
 afterEach(async () => {
+  pauses.mockRestore()
   await sql.end()
   await audit.close()
 })
@@ -54,9 +66,10 @@ test('it chains what comes, and ends after the step under way', async () => {
 })
 
 test('it catches up without a pause where many rows wait', async () => {
-  await Promise.all(Array.from({ length: 1_200 }, () => audit.audit.commit(audit.act())))
+  const rows = isLong ? 1_200 : 600
+  await Promise.all(Array.from({ length: rows }, () => audit.audit.commit(audit.act())))
   const stop = start()
-  await until(async () => (await chained()) === 1_200)
+  await until(async () => (await chained()) === rows)
   await stop()
   expect(lines.every(({ level }) => level === 'info')).toBe(true)
 })

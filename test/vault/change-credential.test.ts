@@ -79,7 +79,7 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
     const put = (row: object) => sql`update user_keys set ${sql({ ...row })} where owner_id = ${wallet.ownerId}`
     await put(before ?? {})
     expect(await troubles(wallet)).toEqual(['user_keys: the audit has a later state of it'])
-    for (const number of [{ version: after?.version }, { version: 3 }]) {
+    for (const number of someOf([{ version: after?.version }, { version: 3 }], 2)) {
       await put({ ...before, ...number })
       expect(await troubles(wallet)).toEqual(['user_keys: it is not as it was made'])
     }
@@ -146,7 +146,7 @@ describe('a change of the PIN', () => {
       await custody.wallet({ ...input, network: 'Avalanche', imported: { mnemonicPhrase: ANVIL.phrase } }),
     ] as const
     await change(wallets[2])
-    for (const wallet of wallets) {
+    for (const wallet of someOf(wallets, 2)) {
       expect((await sign(wallet, { userPin: NEW }, other)).length).toBe(65)
       expect(await codeOf(sign(wallet, { userPin: OLD }))).toBe('INVALID_SECRET')
     }
