@@ -11,17 +11,20 @@ import { archiveAudit, verifyArchive } from '../../src/operators/audit/archive.t
 import * as chains from '../../src/vault/rooms/chain/archive.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
 import { longTest, someOf } from '../support/long.ts'
+import { shared } from '../support/shared.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 const DAY_MS = 86_400_000
 
-let audit: TestAudit
+const audit = await shared(openAudit())
+const begun = audit.clock.now
 let folder: string
 let before: Date
 
 beforeEach(async () => {
-  audit = await openAudit()
+  await audit.tamper((sql) => sql`truncate audit_checkpoints, audit_chain, audit restart identity cascade`)
+  audit.clock.now = begun
   folder = await mkdtemp(join(tmpdir(), 'strongroom-archive-'))
   const { one, other } = audit
   const wallet = { subject: 'wallet' }
@@ -39,10 +42,7 @@ beforeEach(async () => {
   await audit.chain()
 })
 
-afterEach(async () => {
-  await audit.close()
-  await rm(folder, { recursive: true })
-})
+afterEach(() => rm(folder, { recursive: true }))
 
 const ctx = () => ({ db: audit.vault, deploymentKey, now: () => audit.clock.now })
 

@@ -1,16 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
 import { longTest } from '../support/long.ts'
-import { openAudit, type TestAudit } from './support.ts'
+import { shared } from '../support/shared.ts'
+import { openAudit } from './support.ts'
 
-let audit: TestAudit
+const audit = await shared(openAudit())
+const begun = audit.clock.now
 
 beforeEach(async () => {
-  audit = await openAudit()
+  await audit.tamper((sql) => sql`truncate audit_chain, audit restart identity cascade`)
+  audit.clock.now = begun
+  audit.lines.length = 0
 })
-afterEach(() => audit.close())
 
 type Row = Readonly<Record<'chain' | 'position' | 'audit_id' | 'actor' | 'action' | 'subject', string>> & {
   readonly project_id: string | null
@@ -263,7 +266,7 @@ describe('heads in the log', () => {
     expect(line).toMatchObject({ chain: audit.one, position: '2', level: 30 })
   })
 
-  test('of a chain that moves constantly appear once in ten seconds, with the newest one', async () => {
+  longTest('of a chain that moves constantly appear once in ten seconds, with the newest one', async () => {
     const { step } = audit.chainer()
     for (let second = 0; second < 25; second += 1) {
       await audit.write(audit.one)

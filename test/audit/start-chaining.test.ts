@@ -2,18 +2,20 @@
 
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import * as timers from 'node:timers/promises'
-import postgres, { type Sql } from 'postgres'
+import postgres from 'postgres'
 import { startChaining } from '../../src/vault/rooms/start-chaining.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { isLong } from '../support/long.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
-import { openAudit, type TestAudit } from './support.ts'
+import { openAudit } from './support.ts'
 
 type Line = { readonly level: 'info' | 'error'; readonly sentence: string }
 
-let audit: TestAudit
-let sql: Sql
+const audit = await shared(openAudit())
+const sql = postgres(audit.database.url, { max: 2, onnotice: () => {} })
+afterTests(() => sql.end())
 let lines: Line[]
 let pauses: ReturnType<typeof shortenPauses>
 
@@ -25,16 +27,11 @@ const shortenPauses = () => {
 }
 
 beforeEach(async () => {
-  audit = await openAudit()
-  sql = postgres(audit.database.url, { max: 2, onnotice: () => {} })
+  await audit.tamper((by) => by`truncate audit_chain, audit restart identity cascade`)
   lines = []
   pauses = shortenPauses()
 })
-afterEach(async () => {
-  pauses.mockRestore()
-  await sql.end()
-  await audit.close()
-})
+afterEach(() => pauses.mockRestore())
 
 const start = () => {
   const told = (level: Line['level']) => (_: object, sentence: string) => void lines.push({ level, sentence })

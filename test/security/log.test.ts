@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -125,6 +125,8 @@ describe('the output of the log', () => {
     const path = join(folder, 'pipe')
     execFileSync('mkfifo', [path])
     const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+    // It would wait a second for the pipe to be read.
+    const pause = spyOn(Atomics, 'wait').mockReturnValue('timed-out')
     try {
       const write = createOutput(pipe)
       const line = `${'x'.repeat(999)}\n`
@@ -138,7 +140,9 @@ describe('the output of the log', () => {
       expect([next, end]).toEqual(['the next', ''])
       write('and on\n')
       expect(room.subarray(0, readSync(pipe, room)).toString()).toBe('and on\n')
+      expect(pause).toHaveBeenCalled()
     } finally {
+      pause.mockRestore()
       closeSync(pipe)
       rmSync(folder, { recursive: true })
     }

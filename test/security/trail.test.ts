@@ -9,7 +9,7 @@ import { verifyServiceRows } from '../../src/operators/audit/verify-service-rows
 import { createProject } from '../../src/operators/projects.ts'
 import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { runCli } from '../support/cli.ts'
-import { longTest, someOf } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -250,9 +250,10 @@ describe('the audit records', () => {
   })
 })
 
-test('three hundred attacks make a few rows that count to three hundred, and the audit still verifies', async () => {
+test('hundreds of attacks make a few rows that count each of them, and the audit still verifies', async () => {
+  const attacks = isLong ? 300 : 90
   const trail = await trailOf(async () => {
-    const requests = Array.from({ length: 300 }, (_, index) =>
+    const requests = Array.from({ length: attacks }, (_, index) =>
       index % 3 === 0
         ? look(withBearer(`Bearer ${newApiKey().text}`))
         : look({ ...withBearer('Bearer a.b.c'), ...at(`198.51.100.${index % 5}`) }),
@@ -260,7 +261,7 @@ test('three hundred attacks make a few rows that count to three hundred, and the
     for (const answer of await Promise.all(requests)) expect(answer.status).toBe(401)
   })
   expect(trail.length).toBe(6)
-  expect(trail.reduce((total, { count }) => total + Number(count), 0)).toBe(300)
+  expect(trail.reduce((total, { count }) => total + Number(count), 0)).toBe(attacks)
   const { ctx } = service
   const { broken, rows } = await verifyServiceRows(ctx, { chain: null, onProgress: () => {} })
   expect(broken).toEqual([])

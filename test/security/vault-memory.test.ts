@@ -229,8 +229,12 @@ test.skipIf(process.platform !== 'linux')(
     const pin = newText()
     const [late, others]: [Record<string, Uint8Array>, Record<string, Uint8Array>] = [{}, {}]
     for (const network of isLong ? (['Ethereum', 'Polkadot'] as const) : (['Ethereum'] as const)) {
+      // By the policy the user's wallet is used with the developer secret too.
+      const developer = isLong
+        ? { developer: await secretsOf(await newWallet('developer', credentials, { network }), credentials, null) }
+        : {}
       const byCredential = {
-        developer: await secretsOf(await newWallet('developer', credentials, { network }), credentials, null),
+        ...developer,
         user: await secretsOf(await newWallet('user', { userPin: pin }, { network }), { userPin: pin }, pin),
       }
       for (const [mode, all] of Object.entries(byCredential)) {

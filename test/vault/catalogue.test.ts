@@ -178,7 +178,7 @@ afterEach(async () => {
 })
 
 describe('the vault opens no key while the database has', () => {
-  for (const [name, { plant, undo, found }] of someOf(Object.entries(PLANTED), 13)) {
+  for (const [name, { plant, undo, found }] of someOf(Object.entries(PLANTED), 26)) {
     test(name, async () => {
       await asOwner(plant)
       try {

@@ -116,7 +116,7 @@ describe('a changed PIN that somebody puts back', () => {
     const [before] = await sql`select salt, sealed from user_keys where owner_id = ${ownerId}`
     await change(wallet)
     await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${ownerId}`
-    for (const by of [custody.vault, other]) {
+    for (const by of someOf([other, custody.vault], 2)) {
       for (const userPin of [OLD, NEW])
         await expect(sign(wallet, { userPin }, by)).rejects.toMatchObject(forged(wallet))
     }
@@ -291,7 +291,7 @@ describe('a change of the PIN and a rotation', () => {
     return projectKeys.sealOuter({ version: keyIdOf(sealed), identity, inner })
   }
 
-  test('if the rotation re-seals the row first, the change of the PIN is tried again', async () => {
+  longTest('if the rotation re-seals the row first, the change of the PIN is tried again', async () => {
     const wallet = await userWallet()
     const resealed = await reseal(wallet)
     let changing: Promise<string> | undefined
@@ -393,13 +393,14 @@ describe('a change of the developer secret', () => {
     const [before] = await mainnetSql`select sealed, version from developer_keys where project_id = ${of}`
     await swap(of)
     expect((await mainnet.vault.forgedRows({ projectId: of })).forged).toEqual([])
-    for (const [version, trouble] of [
+    const versions = [
       [1, 'the audit has a later state of it'],
-      [2, 'it is not as it was made'],
       [3, 'it is not as it was made'],
-    ] as const) {
+      [2, 'it is not as it was made'],
+    ] as const
+    for (const [version, trouble] of someOf(versions, 2)) {
       await mainnetSql`update developer_keys set ${mainnetSql({ ...before, version })} where project_id = ${of}`
-      for (const asked of [of, null])
+      for (const asked of someOf([of, null], 2))
         expect((await mainnet.vault.forgedRows({ projectId: asked })).forged.filter(({ id }) => id === of)).toEqual([
           { table: 'developer_keys', projectId: of, id: of, trouble },
         ])

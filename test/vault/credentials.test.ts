@@ -108,7 +108,8 @@ describe('a developer secret on mainnet', () => {
     const secrets = fc.oneof(
       fc.string({ unit: units, maxLength: 20 }),
       fc.string({ unit: fc.constantFrom('a', 'é', '€', '😀'), minLength: 6, maxLength: 300 }),
-      fc.string({ unit: 'binary', minLength: 14, maxLength: 20 }),
+      // All of Unicode takes the package a second to prepare.
+      fc.string({ unit: isLong ? 'binary' : 'binary-ascii', minLength: 14, maxLength: 20 }),
     )
     fc.assert(
       fc.property(secrets, (secret) => {

@@ -132,7 +132,7 @@ describe("a rotation of a project's key", () => {
     expect(progress).toEqual([1, 101, 106, 206, 211].map((done) => ({ done, total: 211 })))
   })
 
-  test('can be repeated', async () => {
+  longTest('can be repeated', async () => {
     const wallet = await userWallet()
     const signature = await sign(wallet)
     for (const version of [2, 3, 4]) expect(await rotate()).toMatchObject({ version, resealed: 4 })

@@ -206,7 +206,7 @@ describe('a rotation of the root key', () => {
     expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
   })
 
-  test('writes one audit row of the deployment', async () => {
+  longTest('writes one audit row of the deployment', async () => {
     await custody.project()
     await rotate()
     const rows = await sql`select project_id, actor, subject, details from audit where action = 'root_key_rotated'`

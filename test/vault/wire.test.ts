@@ -412,7 +412,7 @@ describe('several servers', () => {
     server.close()
   })
 
-  test('without a server a call waits for one, and is unavailable in the end', async () => {
+  longTest('without a server a call waits for one, and is unavailable in the end', async () => {
     const path = join(await wire.folder(), 'vault.sock')
     const client = wire.client(path)
     expect(await errorOf(client.ask(echo, { text: 'a' }))).toMatchObject({ code: 'unavailable', retryAfterSeconds: 1 })
