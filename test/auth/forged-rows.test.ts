@@ -6,7 +6,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jos
 import { createApiKey, revokeApiKey } from '../../src/identity/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/identity/auth/access-token.ts'
 import { newApiKey } from '../../src/identity/auth/api-key.ts'
-import { someOf } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
@@ -138,7 +138,7 @@ test('a passkey that somebody moved or copied to another user, or gave another k
   await sql`delete from passkeys where id = ${victim.passkeyId}`
 })
 
-test('a removed passkey that somebody puts back is named', async () => {
+longTest('a removed passkey that somebody puts back is named', async () => {
   const user = await newUser()
   const [row] = await sql`select * from passkeys where id = ${user.passkeyId}`
   await sql`update users set email = ${`${user.userId}@example.com`} where id = ${user.userId}`

@@ -171,7 +171,7 @@ describe('a change of the PIN', () => {
     expect(Buffer.compare(was.sealed, now.sealed)).not.toBe(0)
   })
 
-  test('does not change the PIN of another owner, or of an owner of that name in another project', async () => {
+  longTest('does not change the PIN of another owner, or of an owner of that name in another project', async () => {
     const ownerId = randomUUID()
     const elsewhere = await custody.project()
     const input = { ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const

@@ -127,7 +127,7 @@ const cases = [
 ] as [string, ControlMode, Given, string][]
 
 describe('an export', () => {
-  test.each(someOf(cases, 2))(
+  test.each(someOf(cases, 4))(
     'from a keyring with %s, by its %s wallet, with %s: %s',
     async (locks, mode, given, expected) => {
       const wallet = (await OWNERS[locks]?.())?.[mode]

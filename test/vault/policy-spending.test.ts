@@ -310,7 +310,7 @@ describe('the audit tells of a use that was set back, whatever the API says of i
     expect(await troubles()).toContain('the audit has a use after its end')
   })
 
-  test('a signature with another credential is no use of a policy that it names', async () => {
+  longTest('a signature with another credential is no use of a policy that it names', async () => {
     const { wallet, terms } = await newPolicy({})
     const details = { policy: terms.id, policy_uses: '1' }
     using key = await custody.vault.openKey({ wallet, credentials: pin, actor: ACTOR })

@@ -244,7 +244,7 @@ describe('a rotation at the same time as other changes', () => {
     expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
-  test('waits for a wallet that is being written, and re-seals its rows too', async () => {
+  longTest('waits for a wallet that is being written, and re-seals its rows too', async () => {
     const ownerId = 'in flight'
     await using release = await holdTable(sql, 'wallet_keys')
     const writing = custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })

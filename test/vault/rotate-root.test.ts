@@ -112,7 +112,7 @@ describe('a rotation of the root key', () => {
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: total + 1 } })
   })
 
-  test.each(someOf(['project_keys', 'deployment', 'deployment_key'], 2))(
+  test.each(someOf(['project_keys', 'deployment', 'deployment_key'], 3))(
     'fails if the database keeps the old row of %s, and can be repeated',
     async (table) => {
       await custody.project()

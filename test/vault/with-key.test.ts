@@ -136,7 +136,7 @@ describe('a key', () => {
     ['control_mode', 'controlMode'],
   ] as const
 
-  test.each(someOf(columns, 2))(
+  test.each(someOf(columns, 4))(
     'does not open if the rows of its key have another %s than its own row',
     async (column, field) => {
       const wallet = await developerWallet()
