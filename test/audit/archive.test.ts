@@ -10,18 +10,21 @@ import { applyAudit, auditJson } from '../../db/queries/vault/audit.ts'
 import { archiveAudit, verifyArchive } from '../../src/operators/audit/archive.ts'
 import * as chains from '../../src/vault/rooms/chain/archive.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
-import { someOf } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
+import { shared } from '../support/shared.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 const DAY_MS = 86_400_000
 
-let audit: TestAudit
+const audit = await shared(openAudit())
+const begun = audit.clock.now
 let folder: string
 let before: Date
 
 beforeEach(async () => {
-  audit = await openAudit()
+  await audit.tamper((sql) => sql`truncate audit_checkpoints, audit_chain, audit restart identity cascade`)
+  audit.clock.now = begun
   folder = await mkdtemp(join(tmpdir(), 'strongroom-archive-'))
   const { one, other } = audit
   const wallet = { subject: 'wallet' }
@@ -39,10 +42,7 @@ beforeEach(async () => {
   await audit.chain()
 })
 
-afterEach(async () => {
-  await audit.close()
-  await rm(folder, { recursive: true })
-})
+afterEach(() => rm(folder, { recursive: true }))
 
 const ctx = () => ({ db: audit.vault, deploymentKey, now: () => audit.clock.now })
 
@@ -180,7 +180,7 @@ test('a second archive continues the first, and the rows that stayed are still c
   expect(await broken()).toEqual(['one 1: its checkpoint is gone'])
 })
 
-test('what was signed and not deleted, because the command was killed, is deleted by the next run', async () => {
+longTest('what was signed and not deleted, because the command was killed, is deleted by the next run', async () => {
   const killed = { ...vault(), dropArchived: () => Promise.reject(new Error('killed')) }
   await expect(archiveAudit(killed, { folder, before }, () => {})).rejects.toThrow('killed')
   expect(await broken()).toEqual([])
@@ -219,7 +219,7 @@ describe('is found:', () => {
         ["signature = '\\x00'"],
         ["signature = decode(repeat('00', 64), 'hex')"],
       ],
-      3,
+      6,
     ),
   )('a checkpoint with %s', async (change) => {
     await audit.tamper((sql) => sql.unsafe(`update audit_checkpoints set ${change} where chain = '${audit.one}'`))
@@ -252,7 +252,7 @@ describe('is found:', () => {
           'one 8: the rows that stay',
         ],
       ],
-      2,
+      4,
     ),
   )('a row that stayed %s', async (_, change, trouble) => {
     await audit.tamper((sql) => sql.unsafe(change))

@@ -1,15 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'drizzle-orm'
-import { openAudit, type TestAudit } from './support.ts'
+import { longTest } from '../support/long.ts'
+import { shared } from '../support/shared.ts'
+import { openAudit } from './support.ts'
 
-let audit: TestAudit
+const audit = await shared(openAudit())
+const begun = audit.clock.now
 
 beforeEach(async () => {
-  audit = await openAudit()
+  await audit.tamper((sql) => sql`truncate audit_chain, audit restart identity cascade`)
+  audit.clock.now = begun
+  audit.lines.length = 0
 })
-afterEach(() => audit.close())
 
 type Row = Readonly<Record<'chain' | 'position' | 'audit_id' | 'actor' | 'action' | 'subject', string>> & {
   readonly project_id: string | null
@@ -92,7 +96,7 @@ describe('the chain', () => {
     expect((await audit.verify()).broken).toEqual([])
   })
 
-  test('adds a limited number of rows in each step', async () => {
+  longTest('adds a limited number of rows in each step', async () => {
     await Promise.all(Array.from({ length: 600 }, () => audit.audit.commit(audit.act())))
     const { step } = audit.chainer()
     const counts: number[] = []
@@ -193,7 +197,7 @@ describe('the chain', () => {
     expect((await audit.verify()).broken).toEqual([])
   })
 
-  test('can be written and verified while rows are written', async () => {
+  longTest('can be written and verified while rows are written', async () => {
     let writing = true
     const { step } = audit.chainer()
     const chaining = (async () => {
@@ -262,7 +266,7 @@ describe('heads in the log', () => {
     expect(line).toMatchObject({ chain: audit.one, position: '2', level: 30 })
   })
 
-  test('of a chain that moves constantly appear once in ten seconds, with the newest one', async () => {
+  longTest('of a chain that moves constantly appear once in ten seconds, with the newest one', async () => {
     const { step } = audit.chainer()
     for (let second = 0; second < 25; second += 1) {
       await audit.write(audit.one)
@@ -278,7 +282,7 @@ describe('heads in the log', () => {
     expect(published()).toHaveLength(4)
   })
 
-  test('of many chains appear a few at a time, each in its turn', async () => {
+  longTest('of many chains appear a few at a time, each in its turn', async () => {
     const projects = Array.from({ length: 50 }, () => crypto.randomUUID())
     await audit.superuser`insert into projects ${audit.superuser(projects.map((id) => ({ id, name: 'P' })))}`
     await audit.write(...projects)
@@ -292,7 +296,7 @@ describe('heads in the log', () => {
     expect(new Set(published()).size).toBe(50)
   })
 
-  test('that a process did not publish are published by the next one', async () => {
+  longTest('that a process did not publish are published by the next one', async () => {
     await audit.write(audit.one)
     await audit.chain()
     audit.lines.length = 0

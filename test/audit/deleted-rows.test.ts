@@ -7,7 +7,7 @@ import { removeAllPasskeys } from '../../src/identity/users/passkeys.ts'
 import { freeze, type Target, unfreeze } from '../../src/operators/freezes/freeze.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
@@ -67,7 +67,7 @@ const frozen = async (target: Target, id: string): Promise<Deleted> => {
   return { from: ['freeze_lists'], where: `id = '${id}'`, names: [gone('freeze_lists', id, 'it is gone')] }
 }
 
-test('rows that the service itself ends or deletes are not named', async () => {
+longTest('rows that the service itself ends or deletes are not named', async () => {
   const { id: walletId } = await userWallet()
   const target = { scope: 'wallet', walletId } as const
   await freeze(service.ctx, { target, reason: 'a test', actor })

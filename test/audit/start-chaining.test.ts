@@ -1,28 +1,37 @@
 // The loop of a vault that chains audit rows.
 
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import * as timers from 'node:timers/promises'
+import postgres from 'postgres'
 import { startChaining } from '../../src/vault/rooms/start-chaining.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
+import { isLong } from '../support/long.ts'
+import { afterTests, shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
 import { TEST_DEPLOYMENT_KEY as deploymentKey } from '../vault/support.ts'
-import { openAudit, type TestAudit } from './support.ts'
+import { openAudit } from './support.ts'
 
 type Line = { readonly level: 'info' | 'error'; readonly sentence: string }
 
-let audit: TestAudit
-let sql: Sql
+const audit = await shared(openAudit())
+const sql = postgres(audit.database.url, { max: 2, onnotice: () => {} })
+afterTests(() => sql.end())
 let lines: Line[]
+let pauses: ReturnType<typeof shortenPauses>
+
+/** The vault's pauses of a second. */
+const shortenPauses = () => {
+  const { setTimeout: pause } = timers
+  const soon = (_: unknown, ...rest: unknown[]) => Reflect.apply(pause, null, [20, ...rest])
+  return spyOn(timers, 'setTimeout').mockImplementation(soon as typeof pause)
+}
 
 beforeEach(async () => {
-  audit = await openAudit()
-  sql = postgres(audit.database.url, { max: 2, onnotice: () => {} })
+  await audit.tamper((by) => by`truncate audit_chain, audit restart identity cascade`)
   lines = []
+  pauses = shortenPauses()
 })
-afterEach(async () => {
-  await sql.end()
-  await audit.close()
-})
+afterEach(() => pauses.mockRestore())
 
 const start = () => {
   const told = (level: Line['level']) => (_: object, sentence: string) => void lines.push({ level, sentence })
@@ -54,9 +63,10 @@ test('it chains what comes, and ends after the step under way', async () => {
 })
 
 test('it catches up without a pause where many rows wait', async () => {
-  await Promise.all(Array.from({ length: 1_200 }, () => audit.audit.commit(audit.act())))
+  const rows = isLong ? 1_200 : 600
+  await Promise.all(Array.from({ length: rows }, () => audit.audit.commit(audit.act())))
   const stop = start()
-  await until(async () => (await chained()) === 1_200)
+  await until(async () => (await chained()) === rows)
   await stop()
   expect(lines.every(({ level }) => level === 'info')).toBe(true)
 })

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { createProject } from '../../src/operators/projects.ts'
 import { runCli } from '../support/cli.ts'
+import { isLong } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -96,8 +97,8 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
       return JSON.parse(output).broken.map(({ audit_id }: { audit_id: string }) => audit_id)
     }
     // Of each chain the first is named, so the ones before are removed one by one.
-    for (const { id } of rows) {
-      expect(await named()).toEqual([id])
+    for (const [index, { id }] of rows.entries()) {
+      if (isLong || index % 3 === 0) expect(await named()).toEqual([id])
       await sql.begin(async (tx) => {
         await tx`set local session_replication_role = replica`
         await tx`delete from audit where id = ${id}`

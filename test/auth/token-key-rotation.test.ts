@@ -15,7 +15,7 @@ const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0
 const { sql } = service.database
 
 /** Starts an API process and, once it listens, tells it to stop. @returns its exit code. */
-const runServer = async (): Promise<number> => {
+const runProcess = async (): Promise<number> => {
   const child = Bun.spawn(['bun', '--no-env-file', programPath('src/main/api')], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     stdout: 'pipe',
@@ -31,6 +31,14 @@ const runServer = async (): Promise<number> => {
   }
   return child.exited
 }
+
+/** In the suite what such a process does at its start. */
+const runServer = isLong
+  ? runProcess
+  : async (): Promise<number> => {
+      await startRotatingTokenKeys(service.ctx)()
+      return 0
+    }
 
 const keys = () => sql<{ id: string; minutes: number; kept: boolean }[]>`
   select id, round(extract(epoch from signs_from - now()) / 60)::int as minutes, published_until is null as kept

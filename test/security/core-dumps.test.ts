@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { someOf } from '../support/long.ts'
 import { type Program, programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -31,7 +32,7 @@ const coreLimitOf = (pid: number): string =>
     .join(' ') ?? ''
 
 test.skipIf(process.platform !== 'linux')('the vault, the API and the worker turn core dumps off', async () => {
-  for (const [program, ready, changes] of [
+  const programs = [
     [
       'src/main/vault',
       '"listening"',
@@ -39,7 +40,8 @@ test.skipIf(process.platform !== 'linux')('the vault, the API and the worker tur
     ],
     ['src/main/api', '"listening"', {}],
     ['src/main/worker', '"working"', { VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl }],
-  ] as const) {
+  ] as const
+  for (const [program, ready, changes] of someOf(programs, 3)) {
     const { child, log } = await started(program, ready, changes)
     try {
       expect({ program, limit: coreLimitOf(child.pid) }).toEqual({ program, limit: '0 0' })

@@ -1,22 +1,16 @@
-// Who may connect at a vault's socket, by what the kernel says of the other end.
+// Who may connect at a vault's socket, by what the kernel says of the other end. A vault's process:
+// peer-users.long.test.ts.
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { getuid, platform } from 'node:process'
 import { isMapped, peerUsers } from '../../src/platform/process/libc.ts'
-import { connectOperatorVault, connectVault, operatorSocketOf } from '../../src/vault/client/remote-vault.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
-import { startVaultProcess } from '../support/vault.ts'
 import { createWire, echo } from '../vault/wire-support.ts'
 
 const OTHER = 65_533
 const uid = getuid?.() ?? 0
 const wire = createWire()
-
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
-const { sql } = service.database
 
 const onLinux = test.skipIf(platform !== 'linux')
 
@@ -64,28 +58,6 @@ onLinux('a user has no more than their places, and a socket no more than its own
     second.socket.destroy()
   }
 })
-
-onLinux(
-  'the vault refuses other users at the socket of the APIs, writes an audit row, and serves its operator',
-  async () => {
-    const VAULT_SOCKET = `${service.variables.VAULT_SOCKET}.users`
-    const variables = { ...service.vaultVariables, VAULT_SOCKET, VAULT_CLIENT_UIDS: String(OTHER) }
-    const vault = await startVaultProcess(variables)
-    const api = connectVault({ sockets: [VAULT_SOCKET], name: 'api', onChange: () => {} })
-    await expect(api.status()).rejects.toMatchObject({ code: 'unavailable' })
-    api.close()
-    const operator = connectOperatorVault({ sockets: [operatorSocketOf(VAULT_SOCKET)], name: 'op', onChange: () => {} })
-    expect(await operator.status()).toMatchObject({ lacking: null })
-    operator.close()
-    await vault.stop()
-    const rows = await sql`
-    select details->>'client' as client, (details->>'count')::int as count from audit
-    where action = 'vault_connection_refused' and details->>'why' like '%VAULT_CLIENT_UIDS' order by id`
-    expect(rows[0]).toEqual({ client: `uid ${uid}`, count: 1 })
-    // It was tried ten times a second.
-    expect(rows[1]?.count).toBeGreaterThan(1)
-  },
-)
 
 test('users that the process cannot distinguish from others are recognised', () => {
   const all = '         0          0 4294967295\n'

@@ -21,6 +21,7 @@ import type { Payload } from '../../src/vault/language/payload.ts'
 import { openJournal } from '../../src/vault/rooms/journal/journal.ts'
 import { disobediencesOf, whileDisobeying } from '../support/disobedience.ts'
 import { withPolicyKey } from '../support/keys.ts'
+import { isLong, someOf } from '../support/long.ts'
 import {
   ACTOR,
   type Custody,
@@ -248,8 +249,8 @@ describe('an approval', () => {
     expect(await usesOf(terms)).toBe(1)
   })
 
-  for (const disobedience of disobediencesOf('insert'))
-    for (const isDeferred of disobedience.when === 'after' ? [false, true] : [false])
+  for (const disobedience of someOf(disobediencesOf('insert'), 2))
+    for (const isDeferred of isLong && disobedience.when === 'after' ? [false, true] : [false])
       test(`is used once where ${disobedience.name} of used_approvals${isDeferred ? ', at the commit' : ''}`, async () => {
         const anna = newPerson()
         const { wallet, terms } = await underApproval([anna], 1)
@@ -344,12 +345,14 @@ describe('an approval', () => {
   const UNAPPROVED = 'asked to sign what was not approved'
   const ONE_USE = 'one use of a policy signs one transaction'
 
-  test.each([
+  const others: readonly (readonly [string, object])[] = [
     ['recipient', { to: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC' }],
     ['value', { value: 6n }],
     ['data', { data: '0xabab' }],
     ['contract', { to: undefined }],
-  ])('of an eoa wallet does not sign another %s', async (_name, what) => {
+  ]
+
+  test.each(someOf(others, 2))('of an eoa wallet does not sign another %s', async (_name, what) => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const use = { wallet, terms, approval: approved(terms, [anna]) }
@@ -357,14 +360,16 @@ describe('an approval', () => {
     expect([await usesOf(terms), await codeOf(sign(use))]).toEqual([0, 'resolved'])
   })
 
-  test.each([
+  const fixed: readonly (readonly [string, unknown])[] = [
     ['nonce', '8'],
     ['gasLimit', '21001'],
     ['maxFeePerGas', '10'],
     ['maxPriorityFeePerGas', '1'],
     ['gasPrice', '9'],
     ['accessList', [{ address: TO, storageKeys: [] }]],
-  ])('that fixes the %s of a transaction does not sign another value', async (name, value) => {
+  ]
+
+  test.each(someOf(fixed, 2))('that fixes the %s of a transaction does not sign another value', async (name, value) => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const fixing = (fixed: object) => {

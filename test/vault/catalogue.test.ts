@@ -178,7 +178,7 @@ afterEach(async () => {
 })
 
 describe('the vault opens no key while the database has', () => {
-  for (const [name, { plant, undo, found }] of someOf(Object.entries(PLANTED), 3)) {
+  for (const [name, { plant, undo, found }] of someOf(Object.entries(PLANTED), 26)) {
     test(name, async () => {
       await asOwner(plant)
       try {
@@ -203,6 +203,8 @@ test('doctor and audit verify name all of it, and the audit has it', async () =>
   const planted = Object.values(others)
   for (const { plant } of planted) await asOwner(plant)
   try {
+    const differences = await catalogueDifferences(service.ctx.db)
+    for (const { found } of planted) expect(differences).toContainEqual({ found, concernsVault: true })
     const doctor = JSON.parse((await runCli(['doctor', '--json'], service.variables)).output)
     const named = doctor.flatMap(({ check, found }: { check: string; found: string }) =>
       check === 'database catalogue' ? [found] : [],

@@ -12,6 +12,7 @@ import { AppError } from '../../src/platform/errors.ts'
 import type { Credentials } from '../../src/vault/contract/required-credentials.ts'
 import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { openJournal } from '../../src/vault/rooms/vault.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { ACTOR, codeOf, freezing, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
 
@@ -184,7 +185,7 @@ describe('the list of a project', () => {
     expect(await listOf(projectId)).toEqual([])
   })
 
-  test('has at most 100', async () => {
+  longTest('has at most 100', async () => {
     const projectId = await custody.project()
     const nth = (index: number) => ({ address: `0x${index.toString(16).padStart(40, '0')}` })
     for (let index = 1; index <= 100; index += 1) await change('add', projectId, nth(index))
@@ -203,7 +204,7 @@ describe('the list of a project', () => {
     expect(await listOf(projectId)).toEqual(addresses.map((address) => `${network} ${address}`))
   })
 
-  test('is valid and can be changed after the project’s key was rotated', async () => {
+  longTest('is valid and can be changed after the project’s key was rotated', async () => {
     const wallet = await newWallet()
     const { projectId } = wallet
     await change('add', projectId)
@@ -286,7 +287,7 @@ describe('who can write to the database', () => {
     }
   })
 
-  test('is named if they write an earlier list back, and a vault that has just started changes it', async () => {
+  longTest('is named if they write an earlier list back, and a vault that has just started changes it', async () => {
     const { projectId } = await newWallet()
     await change('add', projectId)
     const [earlier] = await sql`select delegates, version, mac from delegate_lists where project_id = ${projectId}`

@@ -2,6 +2,7 @@
 // last of them.
 
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import * as timers from 'node:timers'
 import { type Db, openDb } from '../../db/client.ts'
 import { createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { createKeptAudit, type KeptAudit } from '../../src/vault/rooms/kept-audit.ts'
@@ -12,6 +13,8 @@ import { afterTests, shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
 import { TEST_DEPLOYMENT_KEY } from './support.ts'
 
+/** The vault looks every two and a half seconds. */
+const EVERY_MS = 50
 /** Longer than a row is kept before it is looked for. */
 const DUE_MS = 6_000
 const GONE = 'audit rows of this vault are gone: no key is opened'
@@ -42,7 +45,11 @@ beforeEach(async () => {
   logged = []
   answers = 0
   const log = { error: (facts: object, sentence: string) => void logged.push(`${Object.values(facts)[0]} ${sentence}`) }
+  const { setInterval } = timers
+  const soon = spyOn(timers, 'setInterval').mockImplementation(((look: () => void) =>
+    setInterval(look, EVERY_MS)) as typeof setInterval)
   kept = createKeptAudit({ db: watched(), deploymentKey: TEST_DEPLOYMENT_KEY, log })
+  soon.mockRestore()
   // It knows its server before it has written anything.
   await until(() => answers === 1)
   clockMs = performance.now()

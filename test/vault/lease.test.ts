@@ -7,7 +7,7 @@ import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import type { ChargedGuess } from '../../src/vault/rooms/credentials/guesses.ts'
 import { explore } from '../support/explore.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import {
   type Act,
@@ -51,8 +51,8 @@ describe('in every order, each wrong PIN that is checked is charged, and only a 
 })
 
 describe('a broken rule is found', () => {
-  const finds = (name: string, rules: Partial<GuessRules>, claim: RegExp) =>
-    test(name, () => {
+  const finds = (name: string, rules: Partial<GuessRules>, claim: RegExp, declare: typeof longTest = test) =>
+    declare(name, () => {
       const limits = { failsMax: 2, totalMax: 4 }
       const input = { rules: { ...GUESS_RULES, ...rules }, limits, verifications: 2, changes: 1 }
       expect(explore(guardModel(input), { statesMax: STATES_MAX }).broken).toMatch(claim)
@@ -89,6 +89,7 @@ describe('a broken rule is found', () => {
       charge: (row, by, limits) => (row.lock === 'past' ? [row, 'locked'] : GUESS_RULES.charge(row, by, limits)),
     },
     /no way to an end/,
+    longTest,
   )
   finds(
     'a lease does not end',

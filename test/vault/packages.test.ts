@@ -41,7 +41,15 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
-const graphOf = async (entry: string): Promise<Metafile> => {
+const graphs = new Map<string, Promise<Metafile>>()
+
+const graphOf = (entry: string): Promise<Metafile> => {
+  const graph = graphs.get(entry) ?? bundle(entry)
+  graphs.set(entry, graph)
+  return graph
+}
+
+const bundle = async (entry: string): Promise<Metafile> => {
   const { metafile } = await build({
     entryPoints: [join(ROOT, entry)],
     ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'esm', logLevel: 'silent' },

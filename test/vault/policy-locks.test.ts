@@ -253,7 +253,7 @@ describe('a policy', () => {
     }
   })
 
-  test('that is made while the project’s key is rotated is sealed under the new key', async () => {
+  longTest('that is made while the project’s key is rotated is sealed under the new key', async () => {
     const of = await custody.project()
     const wallet = await custody.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
     const terms = newTerms(wallet)

@@ -8,6 +8,7 @@ import { crc32c } from '../../src/vault/rooms/root/gcp-kms.ts'
 import type { RootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { openVaultTransitKey } from '../../src/vault/rooms/root/vault-transit.ts'
 import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
+import { someOf } from '../support/long.ts'
 import { afterTests } from '../support/shared.ts'
 import golden from './root-key-golden-1.json'
 import { AWS_KEY_IDS, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
@@ -88,7 +89,8 @@ describe.each([
   })
 
   test('a wrong answer of the service is detected', async () => {
-    for (const other of [golden.projectKey.replace('a1', 'a0'), golden.projectKey.slice(2), `${golden.projectKey}00`]) {
+    const { projectKey } = golden
+    for (const other of someOf([projectKey.replace('a1', 'a0'), projectKey.slice(2), `${projectKey}00`], 2)) {
       plaintext = other
       await expect(unwrap()).rejects.toThrow(EnvelopeError)
     }

@@ -40,7 +40,7 @@ describe('the libraries of cloud providers', () => {
     return CLOUD_LIBRARIES.filter((name) => paths.some((path) => path.includes(`/node_modules/${name}/`)))
   }
 
-  test('are not loaded by a process whose root key is a file', async () => {
+  longTest('are not loaded by a process whose root key is a file', async () => {
     const file = keyFile(new Uint8Array(32).fill(9))
     try {
       expect(await loaded(file.spec)).toEqual([])

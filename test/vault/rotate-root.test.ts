@@ -97,7 +97,7 @@ describe('a rotation of the root key', () => {
   })
 
   test('wraps every project key with the new root key; wallets keep their keys, and new projects use the new one', async () => {
-    const [total, told] = isLong ? [230, [100, 200, 230]] : [110, [100, 110]]
+    const [total, told] = isLong ? [230, [100, 200, 230]] : [7, [7]]
     const projects = await Promise.all(Array.from({ length: total }, () => custody.project()))
     const wallets = await Promise.all(projects.slice(0, 5).map((projectId) => newWallet(projectId)))
     const before = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault)))
@@ -112,7 +112,7 @@ describe('a rotation of the root key', () => {
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: total + 1 } })
   })
 
-  test.each(['project_keys', 'deployment', 'deployment_key'])(
+  test.each(someOf(['project_keys', 'deployment', 'deployment_key'], 3))(
     'fails if the database keeps the old row of %s, and can be repeated',
     async (table) => {
       await custody.project()
@@ -135,7 +135,7 @@ describe('a rotation of the root key', () => {
     expect(await derived(to)).toBe(before)
   })
 
-  test('keeps the audit verifiable: what was chained before, and what comes after', async () => {
+  longTest('keeps the audit verifiable: what was chained before, and what comes after', async () => {
     const deploymentKeyOf = (rootKey: RootKey) =>
       bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
     const chain = async (rootKey: RootKey) => {
@@ -206,7 +206,7 @@ describe('a rotation of the root key', () => {
     expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
   })
 
-  test('writes one audit row of the deployment', async () => {
+  longTest('writes one audit row of the deployment', async () => {
     await custody.project()
     await rotate()
     const rows = await sql`select project_id, actor, subject, details from audit where action = 'root_key_rotated'`
@@ -320,7 +320,7 @@ describe('a rotation fails and changes nothing', () => {
       'does not give back what it wrapped',
     ],
   ]
-  test.each(someOf(failing, 2))('%s', async (_what, change, sentence) => {
+  test.each(someOf(failing, 3))('%s', async (_what, change, sentence) => {
     const wallet = await newWallet(await custody.project())
     const next = { ...to, ...change() }
     await expect(rotate(await custody.another({ nextRootKey: next }))).rejects.toThrow(sentence)
@@ -329,11 +329,12 @@ describe('a rotation fails and changes nothing', () => {
   })
 
   test('if one of many project keys does not unwrap', async () => {
-    await Promise.all(Array.from({ length: 30 }, () => custody.project()))
+    const count = isLong ? 30 : 3
+    await Promise.all(Array.from({ length: count }, () => custody.project()))
     await sql`update project_keys set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)
       where project_id = (select max(project_id::text)::uuid from project_keys)`
     await expect(rotate()).rejects.toThrow('did not open')
-    expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: 30 } })
+    expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: count } })
   })
 
   test('if one project key is wrapped by a third root key', async () => {

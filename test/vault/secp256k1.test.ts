@@ -4,12 +4,13 @@ import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
 import { type Curve, curve, nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
+import { isLong } from '../support/long.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { EIP_155, RFC_6979_SECP256K1 } from './vectors.ts'
 
 const ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
 const HALF_ORDER = BigInt(`0x${ORDER}`) >> 1n
-const RUNS = process.env.STRONGROOM_LONG === '1' ? 20_000 : 500
+const RUNS = isLong ? 20_000 : 100
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
 /** Digests below the order of the curve, as nearly all are: about one in 2^128 is not. */

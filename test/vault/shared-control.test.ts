@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { ControlMode, Network } from '../../db/words.ts'
 import { withKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -71,7 +71,7 @@ const shape = async (wallet: TestWallet) => {
   return [keyrings.length, locks.length, told, wallets.length]
 }
 
-describe.each(['developer', 'user'] as const)('a keyring that the %s controls', (mode) => {
+describe.each(someOf(['developer', 'user'] as const, 2))('a keyring that the %s controls', (mode) => {
   const other = otherOf(mode)
 
   longTest('has the same seed once control is shared, sealed anew; the lock that it had is as before', async () => {

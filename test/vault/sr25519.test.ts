@@ -6,7 +6,7 @@ import { sr25519KeypairFromSeed, sr25519Sign, sr25519Verify, waitReady } from '@
 import { getPublicKey, secretFromSeed, verify } from '@scure/sr25519'
 import fc from 'fast-check'
 import { publicKeyOfMiniSecret, signWithMiniSecret } from '../../src/vault/rooms/keys/sr25519.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, someOf } from '../support/long.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { SR25519 } from './vectors.ts'
 
@@ -17,7 +17,7 @@ const messageOf = (length: number) => new Uint8Array(length).fill(0xa7)
 const MESSAGES = [0, 1, 32, 140, 165, 166, 167, 256, 5_000].map(messageOf)
 
 describe('a signature of sr25519', () => {
-  test.each(SR25519)('by $publicKey is valid for another implementation', ({ miniSecret, publicKey }) => {
+  test.each(someOf(SR25519, 3))('by $publicKey is valid for another implementation', ({ miniSecret, publicKey }) => {
     const key = bytesOf(publicKey)
     expect(hexOf(publicKeyOfMiniSecret(bytesOf(miniSecret)))).toBe(publicKey)
     for (const message of MESSAGES) {
@@ -77,7 +77,7 @@ describe('a signature of sr25519', () => {
   test('is refused for an invalid mini-secret, and the next one is valid', () => {
     const miniSecret = new Uint8Array(32).fill(1)
     const message = messageOf(10)
-    for (const length of isLong ? [0, 31, 33, 64] : [31, 33]) {
+    for (const length of isLong ? [0, 31, 33, 64] : [31]) {
       expect(() => signWithMiniSecret({ message, miniSecret: new Uint8Array(length) })).toThrow('32 bytes')
       expect(() => publicKeyOfMiniSecret(new Uint8Array(length))).toThrow('32 bytes')
     }

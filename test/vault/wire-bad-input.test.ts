@@ -6,7 +6,7 @@ import { Refused } from '../../src/vault/client/data.ts'
 import { createFrameReader, createFrameWriter } from '../../src/vault/client/frames.ts'
 import { doorAtPath } from '../../src/vault/rooms/wire/door.ts'
 import { createRoom } from '../../src/vault/rooms/wire/room.ts'
-import { roundsOf } from '../support/long.ts'
+import { longTest, roundsOf } from '../support/long.ts'
 import { createGates, createWire, echo, frameOf, lend, type Server, use, wait } from './wire-support.ts'
 
 const wire = createWire()
@@ -178,7 +178,7 @@ describe('what never ends', () => {
   const MEBIBYTE = 1024 * 1024
   const why = 'a message was begun and not ended, or no answer was read, for ten seconds'
 
-  test('messages on many connections take the room that is there for all, in turn, and each is ended', async () => {
+  longTest('messages on many connections take the room that is there for all, in turn, and each is ended', async () => {
     const room = createRoom({ ownBytes: MEBIBYTE / 16, sharedBytes: 16 * MEBIBYTE })
     const server = await wire.server({ room, aliveEveryMs: 20 })
     const others = wire.client(server.path)

@@ -12,7 +12,7 @@ import { addressOf } from '../../src/vault/rooms/keys/key-types.ts'
 import { bytesToSign } from '../../src/vault/rooms/keys/payloads.ts'
 import { KeyClosed } from '../../src/vault/rooms/vault.ts'
 import { messageSigner, signerOnce, withKey } from '../support/keys.ts'
-import { longTest, someOf } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -128,27 +128,32 @@ describe('a key', () => {
     })
   })
 
-  test.each([
+  const columns = [
     ['keyring_id', 'keyringId'],
     ['owner_id', 'ownerId'],
     ['public_key', 'publicKey'],
     ['network', 'network'],
     ['control_mode', 'controlMode'],
-  ] as const)('does not open if the rows of its key have another %s than its own row', async (column, field) => {
-    const wallet = await developerWallet()
-    const other = await custody.wallet({
-      ...{ projectId, ownerId: randomUUID(), network: 'Polygon', controlMode: 'user', credentials: pin },
-    })
-    const table = column === 'owner_id' ? 'keyrings' : 'wallet_keys'
-    const key = column === 'owner_id' ? { id: wallet.keyringId } : { wallet_id: wallet.id }
-    const [[name, id]] = Object.entries(key) as [[string, string]]
-    const value = column === 'owner_id' ? randomUUID() : other[field]
-    await sql`update ${sql(table)} set ${sql({ [column]: value })} where ${sql(name)} = ${id}`
-    expect(await codeOf(sign(wallet, secret))).toBe('internal')
-    // The same in its own row: what seals the key has the true one.
-    await sql`update wallets set ${sql({ [column]: value })} where id = ${wallet.id}`
-    expect(await codeOf(sign(wallet, secret))).toBe('internal')
-  })
+  ] as const
+
+  test.each(someOf(columns, 4))(
+    'does not open if the rows of its key have another %s than its own row',
+    async (column, field) => {
+      const wallet = await developerWallet()
+      const other = await custody.wallet({
+        ...{ projectId, ownerId: randomUUID(), network: 'Polygon', controlMode: 'user', credentials: pin },
+      })
+      const table = column === 'owner_id' ? 'keyrings' : 'wallet_keys'
+      const key = column === 'owner_id' ? { id: wallet.keyringId } : { wallet_id: wallet.id }
+      const [[name, id]] = Object.entries(key) as [[string, string]]
+      const value = column === 'owner_id' ? randomUUID() : other[field]
+      await sql`update ${sql(table)} set ${sql({ [column]: value })} where ${sql(name)} = ${id}`
+      expect(await codeOf(sign(wallet, secret))).toBe('internal')
+      // The same in its own row: what seals the key has the true one.
+      await sql`update wallets set ${sql({ [column]: value })} where id = ${wallet.id}`
+      expect(await codeOf(sign(wallet, secret))).toBe('internal')
+    },
+  )
 })
 
 describe('what a key was opened for', () => {
@@ -160,7 +165,7 @@ describe('what a key was opened for', () => {
     ['Polkadot', SUBSTRATE_MESSAGE],
   ] as const
 
-  test.each(someOf(messages, 2))('on %s a transaction: it signs no message %j', async (network, payload) => {
+  test.each(someOf(messages, 4))('on %s a transaction: it signs no message %j', async (network, payload) => {
     const wallet = await custody.wallet({
       ...{ projectId, ownerId: randomUUID(), network, controlMode: 'developer', credentials: secret },
     })
@@ -176,7 +181,8 @@ describe('what a key was opened for', () => {
 })
 
 test('messages that are signed at the same moment are each signed with their own key, and one refusal stops no other', async () => {
-  const wallets = await Promise.all(Array.from({ length: 12 }, () => developerWallet()))
+  const count = isLong ? 12 : 4
+  const wallets = await Promise.all(Array.from({ length: count }, () => developerWallet()))
   const isSignedBy = async (wallet: WalletRow, credentials: Credentials = secret) => {
     const signer = messageSigner(custody.vault, { wallet, credentials, actor: ACTOR })
     const signature = await signOne(signer, EVM_MESSAGE)
@@ -188,7 +194,7 @@ test('messages that are signed at the same moment are each signed with their own
   const mixed = { ...first, projectId: randomUUID() }
   const refused = Promise.all([codeOf(isSignedBy(mixed)), codeOf(isSignedBy(second, { developerSecret: 'wrong' }))])
   const signed = await Promise.all([...wallets, first].map((wallet) => isSignedBy(wallet)))
-  expect(signed).toEqual(Array.from({ length: 13 }, () => true))
+  expect(signed).toEqual(Array.from({ length: count + 1 }, () => true))
   expect(await refused).toEqual(['internal', 'INVALID_SECRET'])
 })
 
@@ -233,47 +239,52 @@ describe("the type of a wallet's key", () => {
     expect(new Set(rows.map(({ details }) => details.hash)).size).toBe(2)
   })
 
-  test.each([
+  const moved = [
     ['Polkadot', 'Ethereum', 'Polygon'],
     ['Vara', 'Base', 'Polygon'],
     ['Ethereum', 'Polkadot', 'Vara'],
     ['Avalanche', 'Vara', 'Polkadot'],
-  ] as const)('of a wallet on %s that the database moves to %s does not sign', async (network, other, third) => {
-    const wallet = await walletOn(network)
-    const sibling = await walletOn(third, wallet.ownerId)
-    // What was remembered of its key from an earlier signature is not used.
-    await sign(wallet, secret)
-    const moves = [
-      { network: other },
-      // The most that is possible without the key: the row gets the owner's own public key of that type.
-      { network: other, public_key: sibling.publicKey, address: addressOn(other, sibling.publicKey) },
-      { public_key: sibling.publicKey },
-      { address: sibling.address },
-    ]
-    for (const move of moves) {
-      await sql`update wallets set ${sql(move)} where id = ${wallet.id}`
-      const [row] = await sql`select network, public_key as "publicKey", address from wallets where id = ${wallet.id}`
-      const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
-      const uses: string[] = []
-      const message = wallet.publicKey.length === 65 ? EVM_MESSAGE : SUBSTRATE_MESSAGE
-      for (const [signer, payload] of [
-        [signerOnce, payloadFor(wallet)],
-        [messageSigner, message],
-      ] as const) {
-        const signing = signOne(signer(custody.vault, request), payload)
-        expect(await codeOf(signing.then((signature) => uses.push(hexOf(signature))))).toBe('internal')
+  ] as const
+
+  test.each(someOf(moved, 2))(
+    'of a wallet on %s that the database moves to %s does not sign',
+    async (network, other, third) => {
+      const wallet = await walletOn(network)
+      const sibling = await walletOn(third, wallet.ownerId)
+      // What was remembered of its key from an earlier signature is not used.
+      await sign(wallet, secret)
+      const moves = [
+        { network: other },
+        // The most that is possible without the key: the row gets the owner's own public key of that type.
+        { network: other, public_key: sibling.publicKey, address: addressOn(other, sibling.publicKey) },
+        { public_key: sibling.publicKey },
+        { address: sibling.address },
+      ]
+      for (const move of moves) {
+        await sql`update wallets set ${sql(move)} where id = ${wallet.id}`
+        const [row] = await sql`select network, public_key as "publicKey", address from wallets where id = ${wallet.id}`
+        const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
+        const uses: string[] = []
+        const message = wallet.publicKey.length === 65 ? EVM_MESSAGE : SUBSTRATE_MESSAGE
+        for (const [signer, payload] of [
+          [signerOnce, payloadFor(wallet)],
+          [messageSigner, message],
+        ] as const) {
+          const signing = signOne(signer(custody.vault, request), payload)
+          expect(await codeOf(signing.then((signature) => uses.push(hexOf(signature))))).toBe('internal')
+        }
+        expect(uses).toEqual([])
+        const was = { network, public_key: wallet.publicKey, address: wallet.address }
+        await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
       }
-      expect(uses).toEqual([])
-      const was = { network, public_key: wallet.publicKey, address: wallet.address }
-      await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
-    }
-    const signature = await sign(wallet, secret)
-    const isEvm = wallet.publicKey.length === 65
-    expect(signature.length).toBe(isEvm ? 65 : 64)
-    expect(
-      isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(SUBSTRATE_BYTES, signature, wallet.publicKey),
-    ).toBe(true)
-  })
+      const signature = await sign(wallet, secret)
+      const isEvm = wallet.publicKey.length === 65
+      expect(signature.length).toBe(isEvm ? 65 : 64)
+      expect(
+        isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(SUBSTRATE_BYTES, signature, wallet.publicKey),
+      ).toBe(true)
+    },
+  )
 })
 
 describe('rows that were swapped in the database do not open', () => {
@@ -321,7 +332,7 @@ describe('rows that were swapped in the database do not open', () => {
     expect(await codeOf(sign(wallet, secret))).toBe('internal')
   })
 
-  test('the wrapped keys of two projects', async () => {
+  longTest('the wrapped keys of two projects', async () => {
     const [one, other] = [await custody.project(), await custody.project()]
     const wallet = await developerWallet(one)
     await swap({ table: 'project_keys', columns: ['wrapped'], key: 'project_id' }, one, other)
@@ -349,12 +360,13 @@ describe('rows that were swapped in the database do not open', () => {
     const theirs = await custody.wallet({ ...of, controlMode: 'user', credentials: pin })
     const ours = await custody.wallet({ ...of, network: 'Polygon', controlMode: 'developer', credentials: both })
     expect(await sign(theirs, pin)).toEqual(await sign(theirs, pin))
-    for (const [wallet, change, credentials] of [
+    const changes = [
       [theirs, { controlMode: 'developer' }, secret],
       [ours, { controlMode: 'user' }, pin],
       [theirs, { network: 'Base' }, pin],
       [ours, { network: 'Avalanche' }, secret],
-    ] as const) {
+    ] as const
+    for (const [wallet, change, credentials] of someOf(changes, 2)) {
       const edited = { ...wallet, ...change }
       const { network, controlMode } = edited
       await sql`update wallets set ${sql({ network, control_mode: controlMode })} where id = ${wallet.id}`
@@ -376,10 +388,11 @@ describe('a wallet whose row has another', () => {
   })
 
   test('type: a policy of the eoa wallet signs nothing for the contract wallet of its key, and the other way round', async () => {
-    for (const [type, other] of [
+    const types = [
       ['eoa', 'contract'],
       ['contract', 'eoa'],
-    ] as const) {
+    ] as const
+    for (const [type, other] of someOf(types, 2)) {
       const of = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
       const wallet = await custody.wallet({ ...of, type })
       const terms = await custody.policy(wallet, pin)
@@ -401,17 +414,18 @@ describe('a wallet whose row has another', () => {
 })
 
 describe('the guess limit through the vault', () => {
-  test('two hundred wrong PINs over two processes and two wallets: five are checked, then even the right one is refused', async () => {
+  const WRONG = isLong ? 200 : 24
+  test(`${WRONG} wrong PINs over two processes and two wallets: five are checked, then even the right one is refused`, async () => {
     const another = await custody.another()
     const wallet = await userWallet()
     const input = { projectId, ownerId: wallet.ownerId, controlMode: 'user', credentials: pin } as const
     const second = await custody.wallet({ ...input, network: 'Polygon' })
-    const attempts = Array.from({ length: 200 }, (_, index) =>
+    const attempts = Array.from({ length: WRONG }, (_, index) =>
       sign(index % 3 ? wallet : second, { userPin: String(200_000 + index) }, index % 2 ? custody.vault : another),
     )
     // A slow machine refuses at once those that would wait too long, unchecked.
     const { busy = 0, ...answers } = await tally(attempts)
-    expect(answers).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 195 - busy })
+    expect(answers).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: WRONG - 5 - busy })
     expect(await guesses(wallet)).toEqual({ fails: 5, total: 5 })
     expect(await codeOf(sign(second, pin))).toBe('TOO_MANY_FAILED_ATTEMPTS')
     expect(await codeOf(custody.wallet({ ...input, network: 'Base' }))).toBe('TOO_MANY_FAILED_ATTEMPTS')
@@ -451,7 +465,7 @@ describe('the guess limit through the vault', () => {
     expect(await guesses(wallet)).toEqual({ fails: 5, total: 5 })
   })
 
-  test('an owner with the same id in another project is not affected', async () => {
+  longTest('an owner with the same id in another project is not affected', async () => {
     const wallet = await userWallet()
     const elsewhere = await custody.project()
     const input = { projectId: elsewhere, ownerId: wallet.ownerId, controlMode: 'user' } as const
