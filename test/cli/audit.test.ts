@@ -245,7 +245,7 @@ describe('audit list', () => {
   })
 })
 
-test('audit verify with the vault names each count of wrong PINs that somebody has edited or deleted', async () => {
+longTest('audit verify with the vault names each count of wrong PINs that somebody has edited or deleted', async () => {
   const { projectId } = service.project
   const [edited, deleted] = [randomUUID(), randomUUID()]
   for (const ownerId of [edited, deleted]) await service.newWallet({ network: 'Ethereum', ownerId, pin: '846201' })

@@ -92,7 +92,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(await page.context().cookies()).toEqual([])
   })
 
-  test('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
+  longTest('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
     const page = await withPasskey('eve')
     await press(page, 'Log out')
     expect(await heading(page)).toBe('Log in to the console')

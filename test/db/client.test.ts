@@ -202,7 +202,7 @@ describe('more statements than connections', () => {
     await close()
   })
 
-  test('a transaction gets a connection, although statements never stop', async () => {
+  longTest('a transaction gets a connection, although statements never stop', async () => {
     const { db, close } = await open(1)
     let isOver = false
     // Of different lengths, so that their answers do not come together.
@@ -432,7 +432,7 @@ describe('a database that cannot do its work', () => {
     }
   })
 
-  test('refuses a request that waits too long for a lock as busy, and has done nothing', async () => {
+  longTest('refuses a request that waits too long for a lock as busy, and has done nothing', async () => {
     const database = await createDatabase()
     // Of the URL, as ten seconds are long here.
     const service = await startService({ database, variables: { DATABASE_URL: `${database.apiUrl}?lock_timeout=200` } })

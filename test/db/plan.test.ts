@@ -5,6 +5,7 @@ import postgres from 'postgres'
 import { isOutside, migrate, readMigrations } from '../../db/migrate.ts'
 import { planMigration } from '../../db/plan.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { withMigrations } from '../support/migrations.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { scannedTables } from '../support/scanned-tables.ts'
@@ -52,7 +53,7 @@ test('an empty database needs everything, and gets nothing by being looked at', 
   }
 })
 
-test('what was dropped by hand is named, and the check ends with 1', async () => {
+longTest('what was dropped by hand is named, and the check ends with 1', async () => {
   await sql`drop trigger append_only on audit`
   await sql`drop function strongroom_drop_archived`
   const { exitCode, output } = await cli('check')

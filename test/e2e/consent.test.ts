@@ -448,7 +448,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     await checkLooks(on)
   })
 
-  test('refuses links with a mistake, names it for developers, and leads nowhere', async () => {
+  longTest('refuses links with a mistake, names it for developers, and leads nowhere', async () => {
     const person = { wallet: FRIEND } as const
     const good = policyOf(person)
     const evil = 'https://evil.example/'
@@ -510,7 +510,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     for (const path of ['/consent', '/consent/granted', '/consent/revoke']) expect(await headersOf(path)).toEqual(login)
   })
 
-  test('shows a project with a hostile name', async () => {
+  longTest('shows a project with a hostile name', async () => {
     const name = '<script>document.title=2</script>'
     const { projectId } = await createProject(world.service.ctx, { name, actor: 'operator' })
     const on = await world.newPage()

@@ -481,7 +481,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await isShown(on, 'account')
   })
 
-  test('a project’s name is text, whatever it contains', async () => {
+  longTest('a project’s name is text, whatever it contains', async () => {
     const markup = `<img src=x onerror="document.title=1">`
     const project = await createProject(world.service.ctx, { name: markup, actor: 'operator' })
     // As it could be named earlier.

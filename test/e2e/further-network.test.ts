@@ -58,7 +58,7 @@ const activity = async (address: string, count: number) => {
   }
 }
 
-test('a transfer of its coin is previewed, signed and sent, and listed for both wallets', async () => {
+longTest('a transfer of its coin is previewed, signed and sent, and listed for both wallets', async () => {
   const [from, to] = [await funded(), (await service.newWallet({ network, pin: '493817' })).address]
   const unsigned_transaction = { to, value: '1500000000000000000' }
   const preview = await service.post('/transactions/preview', { network, from, unsigned_transaction })

@@ -7,6 +7,7 @@ import { addOrigins, setPasskeyDomain } from '../../src/identity/projects/settin
 import { beginDiscoverableLogin, proveByPasskey } from '../../src/identity/users/passkey-login.ts'
 import { removeAllPasskeys } from '../../src/identity/users/passkeys.ts'
 import { createProject } from '../../src/operators/projects.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { type Authenticator, BE, BS, createAuthenticator, type Oddities, UP, UV } from './authenticator.ts'
@@ -169,7 +170,7 @@ describe('adding a passkey', () => {
     expect([(await user.list()).length, (await other.list()).length]).toEqual([1, 0])
   })
 
-  test('on Android takes the origin of an app that the project allows, and no other', async () => {
+  longTest('on Android takes the origin of an app that the project allows, and no other', async () => {
     const project = await createProject(service.ctx, { name: 'App', actor: 'operator' })
     const of = service.as({ projectId: project.projectId, apiKey: project.apiKey })
     // As https://developer.android.com/identity/sign-in/credential-manager writes it: base64url of the SHA-256 of the

@@ -26,6 +26,7 @@ import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { startChain } from '../support/chains.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -126,12 +127,15 @@ describe('beginning', () => {
     expect(codesOf(await begin(wallet))).toEqual([400, code])
   })
 
-  test('is limited for each wallet and for each address', async () => {
+  longTest('is limited for each wallet', async () => {
     const { address } = newKey()
     for (let times = 0; times < 60; times += 1) expect((await begin(address)).status).toBe(200)
     const one = await begin(address.toLowerCase())
     expect(codesOf(one)).toEqual([429, 'rate_limited'])
     expect(Number(one.headers.get('retry-after'))).toBeGreaterThan(0)
+  })
+
+  test('is limited for each address', async () => {
     const from = asker()
     const statuses = []
     for (let times = 0; times < 31; times += 1) statuses.push((await begin(newKey().address, from)).status)
