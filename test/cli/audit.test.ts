@@ -158,7 +158,7 @@ describe('audit verify', () => {
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
 
-  test('says what it did not check, without the vault or without a key', async () => {
+  longTest('says what it did not check, without the vault or without a key', async () => {
     const asApi = { VAULT_SOCKET: '' }
     const { exitCode, output } = await cli(['verify', '--json'], asApi)
     expect(exitCode).toBe(0)

@@ -117,7 +117,7 @@ describe('project activate', () => {
     expect({ ...act }).toEqual({ actor: 'operator', details: {} })
   })
 
-  test('reads the secret exactly: spaces count, the line end does not', async () => {
+  longTest('reads the secret exactly: spaces count, the line end does not', async () => {
     const project = await newProject()
     expect((await activate(project, ` ${SECRET} \r\n`)).exitCode).toBe(0)
     expect((await create(project, developer(SECRET))).json.code).toBe('INVALID_SECRET')
@@ -233,7 +233,7 @@ describe('project change-developer-secret', () => {
 })
 
 describe('project passkey-domain', () => {
-  test('accepts only the host of an allowed origin or a parent domain of it', async () => {
+  longTest('accepts only the host of an allowed origin or a parent domain of it', async () => {
     const { projectId } = await newProject()
     const plain = await run(['origins', 'add', projectId, 'https://a.example.com', 'http://app.example.com'], '')
     expect(plain).toEqual({ exitCode: 1, output: '', errors: 'On mainnet each origin must begin with https://.\n' })

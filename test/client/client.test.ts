@@ -519,7 +519,7 @@ describe('a service that is busy', () => {
     expect(away.sent.length).toBe(1)
   })
 
-  test('is left alone after some attempts, or if it asks for more time than a caller would wait', async () => {
+  longTest('is left alone after some attempts, or if it asks for more time than a caller would wait', async () => {
     const often = busy(503, {}, 100)
     expect(await errorOf(often.client.wallets.list({ network }))).toMatchObject({ status: 503 })
     expect(often.sent.length).toBe(3)
@@ -528,7 +528,7 @@ describe('a service that is busy', () => {
     expect(long.sent.length).toBe(1)
   })
 
-  test("is told from a proxy's page", async () => {
+  longTest("is told from a proxy's page", async () => {
     const { client } = clientThrough(async () => new Response('<h1>Bad gateway</h1>', { status: 502 }))
     expect(await errorOf(client.wallets.list({ network }))).toMatchObject({ code: 'answer_unreadable', status: 502 })
   })

@@ -362,7 +362,7 @@ describe('a provider (EIP-1193)', () => {
   })
 })
 
-test('a connector of wagmi connects, sends a coin, calls a contract and signs a message', async () => {
+longTest('a connector of wagmi connects, sends a coin, calls a contract and signs a message', async () => {
   const wallet = await newWallet('eoa')
   const config = wagmi.createConfig({
     chains: [chain.chain],

@@ -289,7 +289,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     }
   })
 
-  test('a name that the audit can show, and nothing else', async () => {
+  longTest('a name that the audit can show, and nothing else', async () => {
     for (const name of ['', 'A', 'a b', '<b>', 'a'.repeat(33), '-a']) {
       const { exitCode, errors } = await world.cli('console', 'link', `--name=${name}`, '--role', 'viewer')
       expect([name, exitCode]).toEqual([name, 1])

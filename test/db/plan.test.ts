@@ -69,7 +69,7 @@ longTest('what was dropped by hand is named, and the check ends with 1', async (
   expect((await cli('check')).exitCode).toBe(0)
 })
 
-test('a plan has the statements in order, the large tables that they name, and who may hold a lock', async () => {
+longTest('a plan has the statements in order, the large tables that they name, and who may hold a lock', async () => {
   const folder = await withMigrations(
     'alter table projects add column later text;',
     '-- outside of a transaction\ncreate index concurrently if not exists later on projects (later);',

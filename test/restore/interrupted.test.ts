@@ -190,7 +190,7 @@ test('a transaction of which only the API had lost its rows comes back, though n
   expect((await pay(wallet, key, body)).json.transaction_id).toBe(id)
 })
 
-test('of a transaction that is not recorded again it is said that the chain has it', async () => {
+longTest('of a transaction that is not recorded again it is said that the chain has it', async () => {
   const wallet = await fundedWallet()
   const [body, key] = [payment(wallet), newKey()]
   const { transaction_id: id } = (await pay(wallet, key, body)).json
