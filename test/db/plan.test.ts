@@ -99,6 +99,7 @@ longTest('a plan has the statements in order, the large tables that they name, a
 })
 
 test('an index that was not finished is named', async () => {
+  await sql`insert into projects (id, name) select gen_random_uuid(), 'P' from generate_series(1, 2)`
   await expect(sql`create unique index concurrently same_names on projects (name)`.execute()).rejects.toThrow()
   const { exitCode, output } = await cli('check')
   expect({ exitCode, output }).toEqual({

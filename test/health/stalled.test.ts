@@ -10,6 +10,7 @@ import { readMetrics } from '../metrics/exposition.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startConsole } from '../support/console.ts'
+import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -88,7 +89,7 @@ describe('a chain whose newest block is an hour old', () => {
     expect(JSON.parse(output)).toMatchObject([{ state: 'up' }])
   })
 
-  test('is up again with the next block', async () => {
+  longTest('is up again with the next block', async () => {
     await chain.rpc('evm_setNextBlockTimestamp', [nowSeconds()])
     await chain.mine()
     // Neither an API nor the console asks the nodes each time.
