@@ -8,6 +8,7 @@ import {
   createShares,
   type Queue,
 } from '../src/platform/queue.ts'
+import { longTest } from './support/long.ts'
 import { codeOf, tally } from './vault/support.ts'
 
 const inMs = (ms: number) => performance.now() + ms
@@ -103,16 +104,19 @@ describe('a queue whose turns take long', () => {
     expect(await run(queue, async () => 'free')).toBe('free')
   })
 
-  test('counts the age of a turn that does not end, refuses who has less time than that, and says when to come', async () => {
-    const { queue, running } = await slowQueue({ expectedWaitMaxMs: 1_000 })
-    const waiting = run(queue, async () => 'waited')
-    await sleep(1_100)
-    expect(await codeOf(queue.enter(inMs(900)))).toBe('busy')
-    await expect(queue.enter()).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 2 })
-    expect(queue.load().waiting).toBe(1)
-    running[Symbol.dispose]()
-    expect(await waiting).toBe('waited')
-  })
+  longTest(
+    'counts the age of a turn that does not end, refuses who has less time than that, and says when to come',
+    async () => {
+      const { queue, running } = await slowQueue({ expectedWaitMaxMs: 1_000 })
+      const waiting = run(queue, async () => 'waited')
+      await sleep(1_100)
+      expect(await codeOf(queue.enter(inMs(900)))).toBe('busy')
+      await expect(queue.enter()).rejects.toMatchObject({ code: 'busy', retryAfterSeconds: 2 })
+      expect(queue.load().waiting).toBe(1)
+      running[Symbol.dispose]()
+      expect(await waiting).toBe('waited')
+    },
+  )
 
   test('refuses nobody of a burst because one of many quick turns took long', async () => {
     const queue = createQueue({ expectedWaitMaxMs: 5 * TURN_MS })

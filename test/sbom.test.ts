@@ -41,7 +41,7 @@ longTest('it has none that is only for development', async () => {
   }
 })
 
-test('each package that is needed everywhere has a license', async () => {
+longTest('each package that is needed everywhere has a license', async () => {
   const without = (await read()).components.filter(
     ({ scope, licenses }) => scope === 'required' && licenses === undefined,
   )

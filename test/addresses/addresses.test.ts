@@ -15,6 +15,7 @@ import { createNames } from '../../src/chains/evm/names.ts'
 import { createRpc } from '../../src/chains/node/rpc.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -138,7 +139,7 @@ describe('what contracts say about themselves', () => {
   /** Amounts are marked as what they are. */
   const raw = { decimals: 0, decimals_unknown: true, display_decimals: 0, amount: '7' }
   const tiny = `0.${'0'.repeat(254)}7`
-  test.each<[string, Parameters<typeof answersOf>[0], Partial<typeof usual & typeof raw>]>([
+  const TOLD: readonly [string, Parameters<typeof answersOf>[0], Partial<typeof usual & typeof raw>][] = [
     ['bytes32', { name: pad(bytesOf('Maker'), { dir: 'right', size: 32 }) }, { name: 'Maker' }],
     ['no UTF-8', { name: said(Buffer.from('6f6bfffe21', 'hex')) }, { name: 'ok\ufffd\ufffd!' }],
     ['no UTF-8 in bytes32', { symbol: pad('0x6f6bff21', { dir: 'right', size: 32 }) }, { symbol: 'ok\ufffd!' }],
@@ -151,7 +152,9 @@ describe('what contracts say about themselves', () => {
     ['256 decimals', { decimals: number(256n) }, raw],
     ['2^200 decimals', { decimals: number(1n << 200n) }, raw],
     ['zero decimals', { decimals: number(0n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
-  ])('is limited and shown as text: %s', async (_, answers, shown) => {
+  ]
+
+  test.each(someOf(TOLD, 3))('is limited and shown as text: %s', async (_, answers, shown) => {
     const token = await chain.deploy('ToldToken', answersOf(answers))
     expect(await shownOf(token.address)).toEqual({ ...usual, ...shown })
   })
@@ -175,7 +178,7 @@ describe('what contracts say about themselves', () => {
     expect(balances.json[1]).toMatchObject({ ...token, display_balance: '1500', raw_balance: '1500000000' })
   })
 
-  test('is cut if it is long, and left out if reading it costs too much', async () => {
+  longTest('is cut if it is long, and left out if reading it costs too much', async () => {
     const [, symbol, decimals] = answersOf()
     for (const [length, name] of [
       [65_536n, 'A'.repeat(64)],
@@ -186,7 +189,7 @@ describe('what contracts say about themselves', () => {
     }
   })
 
-  test('is read through proxies of every kind', async () => {
+  longTest('is read through proxies of every kind', async () => {
     const { address, abi } = await chain.deploy('ToldToken', [fails, fails, fails])
     const setUp = encodeFunctionData({ abi, functionName: 'setUp', args: answersOf() })
     const proxy = await chain.deploy('TokenProxy', [address, setUp])

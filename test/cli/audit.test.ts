@@ -158,7 +158,7 @@ describe('audit verify', () => {
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
 
-  test('says what it did not check, without the vault or without a key', async () => {
+  longTest('says what it did not check, without the vault or without a key', async () => {
     const asApi = { VAULT_SOCKET: '' }
     const { exitCode, output } = await cli(['verify', '--json'], asApi)
     expect(exitCode).toBe(0)
@@ -245,7 +245,7 @@ describe('audit list', () => {
   })
 })
 
-test('audit verify with the vault names each count of wrong PINs that somebody has edited or deleted', async () => {
+longTest('audit verify with the vault names each count of wrong PINs that somebody has edited or deleted', async () => {
   const { projectId } = service.project
   const [edited, deleted] = [randomUUID(), randomUUID()]
   for (const ownerId of [edited, deleted]) await service.newWallet({ network: 'Ethereum', ownerId, pin: '846201' })

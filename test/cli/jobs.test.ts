@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { addJob } from '../../db/jobs.ts'
 import { exitCodeOf } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, startOperatorWorld } from './operator-world.ts'
 
@@ -107,7 +108,7 @@ describe('jobs retry', () => {
     ])
   })
 
-  test('runs all failed jobs again, and audits those without a project for the deployment', async () => {
+  longTest('runs all failed jobs again, and audits those without a project for the deployment', async () => {
     const { output } = await world.cli('jobs', 'retry', '--failed')
     expect(
       output

@@ -79,40 +79,44 @@ longTest('does nothing while all final transactions are on the chain', async () 
 })
 
 describe('three final transactions that are on no chain any more', () => {
-  test('are reported and shown, and repaired with --yes; the signer then sends again from the first of their nonces', async () => {
-    const { from, ids } = await three()
-    const before = await deepCount()
-    await reorganise()
-    expect(await deepCount()).toBe(before + 1)
-    const told = await world.sql`select details from audit where action = 'final_blocks_lost' order by id desc limit 1`
-    expect(told[0]?.details).toMatchObject({ network, above: expect.stringMatching(/^[0-9]+$/) })
+  longTest(
+    'are reported and shown, and repaired with --yes; the signer then sends again from the first of their nonces',
+    async () => {
+      const { from, ids } = await three()
+      const before = await deepCount()
+      await reorganise()
+      expect(await deepCount()).toBe(before + 1)
+      const told =
+        await world.sql`select details from audit where action = 'final_blocks_lost' order by id desc limit 1`
+      expect(told[0]?.details).toMatchObject({ network, above: expect.stringMatching(/^[0-9]+$/) })
 
-    const shown = await world.cli('tx', 'repair', '--network', network)
-    expect(shown.exitCode).toBe(0)
-    for (const id of ids) expect(shown.output).toMatch(new RegExp(`^${id} .* success .* on no chain: `, 'm'))
-    expect(shown.output).toEndWith('Nothing was changed. Confirm with --yes.\n')
-    for (const id of ids) expect(await row(id)).toEqual({ status: 'success', final: true, code: null, holds: true })
+      const shown = await world.cli('tx', 'repair', '--network', network)
+      expect(shown.exitCode).toBe(0)
+      for (const id of ids) expect(shown.output).toMatch(new RegExp(`^${id} .* success .* on no chain: `, 'm'))
+      expect(shown.output).toEndWith('Nothing was changed. Confirm with --yes.\n')
+      for (const id of ids) expect(await row(id)).toEqual({ status: 'success', final: true, code: null, holds: true })
 
-    const done = await world.cli('tx', 'repair', '--network', network, '--yes')
-    expect(done.output).toMatch(/\nRepaired: [0-9]+ of [0-9]+\.\n$/)
-    for (const id of ids) {
-      expect(await row(id)).toEqual({ status: 'failed', final: true, code: 'reorganised', holds: false })
-      const { json } = await world.service.get('/transactions/status-by-id', { id })
-      expect(json).toMatchObject({ status: 'failed', code: 'reorganised', error: expect.any(String) })
-    }
-    const audited = await world.sql`
+      const done = await world.cli('tx', 'repair', '--network', network, '--yes')
+      expect(done.output).toMatch(/\nRepaired: [0-9]+ of [0-9]+\.\n$/)
+      for (const id of ids) {
+        expect(await row(id)).toEqual({ status: 'failed', final: true, code: 'reorganised', holds: false })
+        const { json } = await world.service.get('/transactions/status-by-id', { id })
+        expect(json).toMatchObject({ status: 'failed', code: 'reorganised', error: expect.any(String) })
+      }
+      const audited = await world.sql`
       select subject, actor, details->>'is' as fate from audit where action = 'lost_transaction_settled'
         and subject in ${world.sql(ids as string[])}`
-    expect(audited.map(({ subject }) => subject).sort()).toEqual(ids.toSorted())
-    expect(audited[0]).toMatchObject({ actor: 'operator', fate: 'gone' })
+      expect(audited.map(({ subject }) => subject).sort()).toEqual(ids.toSorted())
+      expect(audited[0]).toMatchObject({ actor: 'operator', fate: 'gone' })
 
-    await world.chain.fund(from, 10n ** 20n)
-    const next = await world.send(from, { value: '9' })
-    expect((await world.service.settled(next)).json.status).toBe('success')
-    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
-    const again = await world.cli('tx', 'repair', '--network', network, '--yes')
-    expect(again.output).toBe(`All final transactions of ${network} are on the chain.\n`)
-  })
+      await world.chain.fund(from, 10n ** 20n)
+      const next = await world.send(from, { value: '9' })
+      expect((await world.service.settled(next)).json.status).toBe('success')
+      expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+      const again = await world.cli('tx', 'repair', '--network', network, '--yes')
+      expect(again.output).toBe(`All final transactions of ${network} are on the chain.\n`)
+    },
+  )
 })
 
 describe('a final transaction that moved to another block', () => {

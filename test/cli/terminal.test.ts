@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { createProject } from '../../src/operators/projects.ts'
 import { runCli, terminal } from '../support/cli.ts'
+import { someOf } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { keyFile } from '../vault/support.ts'
@@ -39,13 +40,15 @@ describe('keys rotate-root', () => {
     ...(await sql`select * from project_keys order by project_id`),
   ]
 
-  test.each([
+  const REFUSALS = [
     ['no', 'no\n'],
     ['nothing', '\n'],
     ['y', 'y\n'],
     ['yes and more', 'yes, please\n'],
     ['the end of the input', ''],
-  ])('does nothing if the answer is %s', async (_what, typed) => {
+  ] as const
+
+  test.each(someOf(REFUSALS, 2))('does nothing if the answer is %s', async (_what, typed) => {
     const before = await belongsTo()
     expect(await rotate(typed)).toEqual({ exitCode: 1, output: '', errors: `${ASKED}Nothing was done.\n` })
     expect(await belongsTo()).toEqual(before)

@@ -5,7 +5,7 @@ import postgres from 'postgres'
 import { importTokenList } from '../../src/assets/tokens/lists.ts'
 import { tokenDisplays } from '../../src/signing/token.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared, sharedFolder } from '../support/shared.ts'
 
@@ -137,7 +137,7 @@ test('imports the valid tokens of a list and names the others', async () => {
   expect(act?.details).toEqual({ version: '1.0.0', tokens: '2', skipped: '0', refused: '2' })
 })
 
-test('stores nothing of a list without a valid token, and imports the largest list', async () => {
+longTest('stores nothing of a list without a valid token, and imports the largest list', async () => {
   const before = await sql`select count(*)::int from listed_tokens`
   await expect(importList(listOf('Mistakes', [{ ...TOKEN, address: '0x12' }]))).rejects.toThrow('tokens.0.address')
   expect([...(await sql`select count(*)::int from listed_tokens`)]).toEqual([...before])

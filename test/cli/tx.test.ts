@@ -71,7 +71,7 @@ describe('a transaction that was not sent', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('shows how often its job failed, and why', async () => {
+  longTest('shows how often its job failed, and why', async () => {
     const id = await world.send(await world.wallet())
     // A worker without a node of this network.
     await world.startWorker({ ETHEREUM_RPC_URL: '' })
@@ -214,37 +214,43 @@ describe('a transaction that the node did not accept', () => {
 })
 
 describe('a transaction in the pool', () => {
-  test('shows its rung, the time of the next and of giving up; the transactions behind it show what they wait for', async () => {
-    const from = await world.wallet()
-    await world.chain.setAutomine(false)
-    await world.startWorker()
-    const first = await world.send(from)
-    const second = await world.send(from)
-    const { why } = await world.until(
-      () => world.whyOf(first),
-      (row) => row.why?.includes('climbs') === true,
-    )
-    expect(why).toMatch(/^in the node's pool for \d+ s at rung \d of 6; it climbs (in \d s|now)$/)
-    expect(await world.becomes(second, 'behind')).toMatchObject({
-      why: `waits for nonce 0 of the same signer (transaction ${first})`,
-      waits_for: first,
-    })
-    // The worker that follows the network has stopped; then as if there had never been one.
-    await world.stopWorkers()
-    await world.sql`update followed_networks set updated_at = now() - interval '10 minutes'`
-    expect((await world.whyOf(first)).why).toEndWith('; no worker has followed Ethereum for 10 min')
-    await world.sql`delete from followed_networks`
-    expect((await world.whyOf(first)).why).toEndWith('; no worker follows Ethereum')
-    await world.startWorker()
-    await world.sql`update cursors set updated_at = now() - interval '3 minutes'`
-    await world.until(
-      () => world.whyOf(first),
-      (row) =>
-        row.why?.endsWith('; its time counts again from the next block; no block was processed for 3 min') === true,
-    )
-    await world.chain.mine()
-    expect([await settled(first), await settled(second)]).toMatchObject([{ status: 'success' }, { status: 'success' }])
-  })
+  longTest(
+    'shows its rung, the time of the next and of giving up; the transactions behind it show what they wait for',
+    async () => {
+      const from = await world.wallet()
+      await world.chain.setAutomine(false)
+      await world.startWorker()
+      const first = await world.send(from)
+      const second = await world.send(from)
+      const { why } = await world.until(
+        () => world.whyOf(first),
+        (row) => row.why?.includes('climbs') === true,
+      )
+      expect(why).toMatch(/^in the node's pool for \d+ s at rung \d of 6; it climbs (in \d s|now)$/)
+      expect(await world.becomes(second, 'behind')).toMatchObject({
+        why: `waits for nonce 0 of the same signer (transaction ${first})`,
+        waits_for: first,
+      })
+      // The worker that follows the network has stopped; then as if there had never been one.
+      await world.stopWorkers()
+      await world.sql`update followed_networks set updated_at = now() - interval '10 minutes'`
+      expect((await world.whyOf(first)).why).toEndWith('; no worker has followed Ethereum for 10 min')
+      await world.sql`delete from followed_networks`
+      expect((await world.whyOf(first)).why).toEndWith('; no worker follows Ethereum')
+      await world.startWorker()
+      await world.sql`update cursors set updated_at = now() - interval '3 minutes'`
+      await world.until(
+        () => world.whyOf(first),
+        (row) =>
+          row.why?.endsWith('; its time counts again from the next block; no block was processed for 3 min') === true,
+      )
+      await world.chain.mine()
+      expect([await settled(first), await settled(second)]).toMatchObject([
+        { status: 'success' },
+        { status: 'success' },
+      ])
+    },
+  )
 
   test('can be given up behind another one: its cancel uses its nonce, and the other one is not touched', async () => {
     const from = await world.wallet()
@@ -366,7 +372,7 @@ describe('a mined transaction', () => {
 })
 
 describe('tx list', () => {
-  test('shows live transactions oldest first and others newest first, as a table for people', async () => {
+  longTest('shows live transactions oldest first and others newest first, as a table for people', async () => {
     const from = await world.wallet()
     const ids = [await world.send(from), await world.send(from)]
     const signer = ['--signer', from]

@@ -137,7 +137,7 @@ describe('an account of viem', () => {
 })
 
 describe('a signer of ethers', () => {
-  test('sends a coin, calls a contract and signs a message', async () => {
+  longTest('sends a coin, calls a contract and signs a message', async () => {
     const provider = new JsonRpcProvider(chain.rpcUrl, chain.chainId, { staticNetwork: true, cacheTimeout: -1 })
     try {
       const wallet = await newWallet('eoa')
@@ -270,7 +270,7 @@ describe('a provider (EIP-1193)', () => {
     expect(sent.id).toBe(id)
   })
 
-  test('says of a batch that stopped in the middle that a part of it was done', async () => {
+  longTest('says of a batch that stopped in the middle that a part of it was done', async () => {
     const provider = providerOf(eoa)
     const calls = [{ to: RECIPIENT, value: '0x1' }, { to: token.address, data: '0xdeadbeef' }, { to: RECIPIENT }]
     const batch = { version: '2.0.0', chainId: `0x${chain.chainId.toString(16)}`, calls, atomicRequired: false }
@@ -304,7 +304,7 @@ describe('a provider (EIP-1193)', () => {
     },
   )
 
-  test('keeps the bytes of a custom error, so that viem decodes it', async () => {
+  longTest('keeps the bytes of a custom error, so that viem decodes it', async () => {
     const args = [RECIPIENT, 10n ** 30n] as const
     for (const [wallet, type] of [[eoa, 'eoa'] as const, [contract, 'contract'] as const]) {
       const client = clientOf(wallet, type)
@@ -326,7 +326,7 @@ describe('a provider (EIP-1193)', () => {
     }
   })
 
-  test('takes gasLimit for gas, and the parameters of personal_sign in either order', async () => {
+  longTest('takes gasLimit for gas, and the parameters of personal_sign in either order', async () => {
     const provider = providerOf(eoa)
     const hash = await provider.request({
       method: 'eth_sendTransaction',
@@ -343,7 +343,7 @@ describe('a provider (EIP-1193)', () => {
     }
   })
 
-  test('sends what was refused for its gas limit with the limit of the second try', async () => {
+  longTest('sends what was refused for its gas limit with the limit of the second try', async () => {
     const provider = providerOf(eoa)
     const pay = (gas: string) =>
       provider.request({ method: 'eth_sendTransaction', params: [{ from: eoa.address, to: RECIPIENT, gas }] })
@@ -362,7 +362,7 @@ describe('a provider (EIP-1193)', () => {
   })
 })
 
-test('a connector of wagmi connects, sends a coin, calls a contract and signs a message', async () => {
+longTest('a connector of wagmi connects, sends a coin, calls a contract and signs a message', async () => {
   const wallet = await newWallet('eoa')
   const config = wagmi.createConfig({
     chains: [chain.chain],

@@ -13,7 +13,7 @@ import { StrongroomError } from '../../client/src/errors.ts'
 import type { InputOf } from '../../client/src/operation.ts'
 import { runTool } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -80,7 +80,7 @@ test('each method reaches its operation, in the form that it takes', async () =>
   const ours = createClient({ baseUrl, projectId: project.projectId, apiKey: project.apiKey, retries: 0 })
   const operations = Object.values<Json>(document.paths).flatMap((methods) => Object.values<Json>(methods))
   const outcomes: string[] = []
-  for (const operation of operations) {
+  for (const operation of someOf(operations, 3)) {
     const [group, ...rest] = operation.operationId.split('_')
     const name = rest.join('_').replaceAll(/_(\w)/g, (_: string, letter: string) => letter.toUpperCase())
     const method: Json = name === '' ? ours[group as 'healthz'] : Object(ours[group as 'wallets'])[name]

@@ -9,6 +9,7 @@ import { decodeAddress, signatureVerify, sr25519Verify } from '@polkadot/util-cr
 import { createClient } from '../../client/src/client.ts'
 import { toSigner } from '../../client/src/polkadot.ts'
 import { addOrigins } from '../../src/identity/projects/settings.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -84,11 +85,13 @@ const remark = () => {
   return call
 }
 
-test.each([
-  ['immortal', { era: 0 }],
+const EXTRINSICS = [
   ['mortal for 8 blocks, with a tip', { era: 8, tip: 5 }],
+  ['immortal', { era: 0 }],
   ['one that the dapp lets be changed', { withSignedTransaction: true, era: 8 }],
-])('calls another pallet by an extrinsic: %s', async (_, options) => {
+] as const
+
+test.each(someOf(EXTRINSICS, 3))('calls another pallet by an extrinsic: %s', async (_, options) => {
   const call = remark()
   expect(await send(call, options)).toContain('system.Remarked')
   const { era, tip } = { tip: 0, ...options }
@@ -103,7 +106,7 @@ const signRaw = (payload: { address: string; data: string; type?: 'bytes' | 'pay
   return signed
 }
 
-test.each([
+const BYTES = [
   ['a text', 'hello'],
   ['a text of other letters', 'Grüße 🎉'],
   ['hex', stringToHex('hello')],
@@ -115,7 +118,9 @@ test.each([
   ['hex that is wrapped', u8aToHex(u8aWrapBytes('hello'))],
   ['hex in capitals that is wrapped', u8aToHex(u8aWrapBytes('hello')).toUpperCase().replace('0X', '0x')],
   ['a text that is wrapped twice', '<Bytes><Bytes>hello</Bytes></Bytes>'],
-])('signs %s as polkadot-js does: wrapped once, whatever the type', async (_, data) => {
+] as const
+
+test.each(someOf(BYTES, 4))('signs %s as polkadot-js does: wrapped once, whatever the type', async (_, data) => {
   const wrapped = u8aWrapBytes(data)
   for (const type of [{ type: 'bytes' }, { type: 'payload' }, {}] as const) {
     const { signature } = await signRaw({ address, data, ...type })
@@ -129,7 +134,7 @@ test('signs no bytes for another account', async () => {
   await expect(signRaw({ address: other, data: '0x00', type: 'bytes' })).rejects.toThrow('not this wallet')
 })
 
-test("logs in with a message of Talisman's siws, which signs a text as a payload", async () => {
+longTest("logs in with a message of Talisman's siws, which signs a text as a payload", async () => {
   const { nonce } = (await service.post('/users/login-with-wallet', { sign_in_wallet: address })).json
   // As `prepareMessage` of @talismn/siws 0.0.19 writes it, and as its `sign` asks for the signature.
   const message = [

@@ -12,6 +12,7 @@ import type { EvmWallet } from '../../client/src/evm-wallet.ts'
 import { toAccount } from '../../client/src/viem.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
+import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -57,7 +58,7 @@ describe('an account of viem', () => {
     createWalletClient({ account: toAccount(wallet), chain: chain.chain, transport: http(chain.rpcUrl) })
   const payment = { to: RECIPIENT, value: 3n } as const
 
-  test('sends transactions of the types 0, 1 and 2, with access lists', async () => {
+  longTest('sends transactions of the types 0, 1 and 2, with access lists', async () => {
     const client = clientOf(await newWallet())
     const accessList = listed()
     for (const [sent, expected] of [

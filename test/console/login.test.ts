@@ -92,7 +92,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(await page.context().cookies()).toEqual([])
   })
 
-  test('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
+  longTest('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
     const page = await withPasskey('eve')
     await press(page, 'Log out')
     expect(await heading(page)).toBe('Log in to the console')
@@ -289,7 +289,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     }
   })
 
-  test('a name that the audit can show, and nothing else', async () => {
+  longTest('a name that the audit can show, and nothing else', async () => {
     for (const name of ['', 'A', 'a b', '<b>', 'a'.repeat(33), '-a']) {
       const { exitCode, errors } = await world.cli('console', 'link', `--name=${name}`, '--role', 'viewer')
       expect([name, exitCode]).toEqual([name, 1])

@@ -1,7 +1,7 @@
 // The console as a process of its own.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { isLong } from '../support/long.ts'
+import { longTest } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -62,13 +62,14 @@ const OTHER_MISTAKES = [
   [{ CONSOLE_PORT: '70000' }, 'CONSOLE_PORT must be a whole number'],
 ] as const
 
-test('does not start with the root key, with another login, or at an address without TLS', async () => {
-  for (const [changes, said] of [
+longTest('does not start with the root key, with another login, or at an address without TLS', async () => {
+  const mistakes = [
     [{ ROOT_KEY: 'file:/nowhere' }, 'ROOT_KEY must not be set in this process'],
     [{ DATABASE_URL: service.database.workerUrl, IDENTITY_KEY: '' }, 'IDENTITY_KEY must say where the identity key is'],
     [{ CONSOLE_HOST: '0.0.0.0' }, 'CONSOLE_BASE_URL must be an https:// URL if CONSOLE_HOST is not this machine'],
-    ...(isLong ? OTHER_MISTAKES : []),
-  ] as const) {
+    ...OTHER_MISTAKES,
+  ] as const
+  for (const [changes, said] of mistakes) {
     const child = start(changes)
     const errors = await new Response(child.stderr).text()
     expect(errors).toStartWith('The console cannot start: ')

@@ -6,7 +6,7 @@ import { EndingClient, openDb, poolConfig, type Queryable } from '../../db/clien
 import { isDatabaseAway, isFaultOfDatabase } from '../../db/trouble.ts'
 import { describeDatabaseFailure } from '../../src/platform/environment/failure.ts'
 import { describeError } from '../../src/platform/http/failure.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
@@ -202,7 +202,7 @@ describe('more statements than connections', () => {
     await close()
   })
 
-  test('a transaction gets a connection, although statements never stop', async () => {
+  longTest('a transaction gets a connection, although statements never stop', async () => {
     const { db, close } = await open(1)
     let isOver = false
     // Of different lengths, so that their answers do not come together.
@@ -384,43 +384,50 @@ describe('a database that cannot do its work', () => {
     body: { code: 'unavailable', error: expect.stringContaining('has no space or memory left') },
   }
 
-  test.each([
+  const CAUSES = [
     ['a lock takes too long', '55P03', sql`set local lock_timeout = '20ms'`, sql`lock table wallets`, BUSY],
     ['a statement takes too long', '57014', sql`set local statement_timeout = '20ms'`, sql`select pg_sleep(60)`, BUSY],
     ['it lost a race', '40001', sql`select 1`, sql`do $$ begin raise sqlstate '40001'; end $$`, BUSY],
     ['it was in a deadlock', '40P01', sql`select 1`, sql`do $$ begin raise sqlstate '40P01'; end $$`, BUSY],
     ['the disk is full', '53100', sql`select 1`, sql`do $$ begin raise sqlstate '53100'; end $$`, FULL],
-  ])('because %s says so to the caller, and has done nothing', async (_why, code, limit, statement, told) => {
-    const database = await createDatabase()
-    const admin = postgres(database.url, { max: 1, onnotice: () => {} })
-    const db = openDb({ url: database.url, maxConnections: 1, applicationName: NAME })
-    const held = await admin.reserve()
-    try {
-      await held`begin`
-      await held`lock table wallets`
-      const failed = db.transaction(async (tx) => {
-        await tx.execute(sql`insert into projects (name) values ('Lost')`)
-        await tx.execute(limit)
-        await tx.execute(statement)
-      })
-      const error = await failed.catch((thrown: unknown) => thrown)
-      expect(error).toMatchObject({ cause: { code } })
-      expect(describeError(error)).toMatchObject(told)
-      expect((await db.execute(sql`select from projects`)).rows).toEqual([])
-    } finally {
-      held.release()
-      await admin.end()
-      await db.close({ timeoutSeconds: 1 })
-      await database.close()
-    }
-  })
+  ] as const
 
-  test.each([
+  test.each(someOf(CAUSES, 2))(
+    'because %s says so to the caller, and has done nothing',
+    async (_why, code, limit, statement, told) => {
+      const database = await createDatabase()
+      const admin = postgres(database.url, { max: 1, onnotice: () => {} })
+      const db = openDb({ url: database.url, maxConnections: 1, applicationName: NAME })
+      const held = await admin.reserve()
+      try {
+        await held`begin`
+        await held`lock table wallets`
+        const failed = db.transaction(async (tx) => {
+          await tx.execute(sql`insert into projects (name) values ('Lost')`)
+          await tx.execute(limit)
+          await tx.execute(statement)
+        })
+        const error = await failed.catch((thrown: unknown) => thrown)
+        expect(error).toMatchObject({ cause: { code } })
+        expect(describeError(error)).toMatchObject(told)
+        expect((await db.execute(sql`select from projects`)).rows).toEqual([])
+      } finally {
+        held.release()
+        await admin.end()
+        await db.close({ timeoutSeconds: 1 })
+        await database.close()
+      }
+    },
+  )
+
+  const FAULTS = [
     ['a value that no column takes', sql`select 1 / 0`, false],
     ['a constraint', sql`insert into wallets default values`, false],
     ['a table that is gone', sql`select from no_such_table`, true],
     ['a lost race', sql`do $$ begin raise sqlstate '40001'; end $$`, true],
-  ])('is told from the fault of one row: %s', async (_why, statement, isFault) => {
+  ] as const
+
+  test.each(someOf(FAULTS, 2))('is told from the fault of one row: %s', async (_why, statement, isFault) => {
     const database = await createDatabase()
     const db = openDb({ url: database.url, maxConnections: 1, applicationName: NAME })
     try {
@@ -432,7 +439,7 @@ describe('a database that cannot do its work', () => {
     }
   })
 
-  test('refuses a request that waits too long for a lock as busy, and has done nothing', async () => {
+  longTest('refuses a request that waits too long for a lock as busy, and has done nothing', async () => {
     const database = await createDatabase()
     // Of the URL, as ten seconds are long here.
     const service = await startService({ database, variables: { DATABASE_URL: `${database.apiUrl}?lock_timeout=200` } })

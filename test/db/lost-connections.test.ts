@@ -159,7 +159,7 @@ test("a test's question is answered although the session before was ended within
   }
 })
 
-test('the API and the vault report PostgreSQL as unavailable while its Unix socket is missing', async () => {
+longTest('the API and the vault report PostgreSQL as unavailable while its Unix socket is missing', async () => {
   // Others than this user enter it, and a socket's path has at most 107 bytes.
   const folder = await mkdtemp('/tmp/strongroom-socket-')
   await chmod(folder, 0o777)

@@ -115,7 +115,7 @@ describe('a migration with changes', () => {
     await sql`alter table audit drop column later`
   })
 
-  test('is tried again automatically, and succeeds when the reader has ended', async () => {
+  longTest('is tried again automatically, and succeeds when the reader has ended', async () => {
     const migrationsFolder = await withMigrations('alter table public.audit add column in_the_end text;')
     let migrated: Promise<void> | null = null
     await underReader(async () => {

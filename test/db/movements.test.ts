@@ -9,6 +9,7 @@ import { beginCursor } from '../../db/queries/cursors.ts'
 import { doubtContracts, settleDoubtfulContract } from '../../db/queries/doubtful-contracts.ts'
 import { claimMovements, deleteMovementsAbove, insertMovements, type MovementRow } from '../../db/queries/movements.ts'
 import { holdings, movements } from '../../db/schema.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
 
@@ -45,7 +46,7 @@ const rows: readonly MovementRow[] = Array.from({ length: COUNT }, (_, index) =>
 
 const stored = async () => (await db.select().from(movements)).toSorted((a, b) => a.logIndex - b.logIndex)
 
-test('many movements are stored, although some exist', async () => {
+longTest('many movements are stored, although some exist', async () => {
   const some = rows.filter((_, index) => index % 4_000 === 0)
   await db.transaction((tx) => insertMovements(tx, some))
   await db.transaction((tx) => insertMovements(tx, rows))

@@ -3,6 +3,7 @@ import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
 import * as schema from '../../db/schema.ts'
 import { TableAccess } from '../../db/tables.ts'
+import { longTest } from '../support/long.ts'
 import { connectAsEach, createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { migratedCatalogue } from './migrated-catalogue.ts'
 
@@ -60,7 +61,7 @@ const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
 }
 
 describe('the schema', () => {
-  test('is what the migrations create in an empty database', async () => {
+  longTest('is what the migrations create in an empty database', async () => {
     const [row] = await owner<{ name: string }[]>`select current_database() || '_declared' as name`
     const name = row?.name ?? ''
     await owner.unsafe(`create database ${name}`)
@@ -82,7 +83,7 @@ describe('the schema', () => {
     expect(await Bun.file('db/catalogue.generated.ts').text()).toBe(await migratedCatalogue())
   })
 
-  test('has checks and indexes whose text is the same after a dump and its restore', async () => {
+  longTest('has checks and indexes whose text is the same after a dump and its restore', async () => {
     const defined = (name: 'public' | 'restored') => owner<{ table: string; add: string }[]>`
       select relname as "table", format('alter table restored.%s add constraint %s %s', relname, conname, pg_get_constraintdef(c.oid)) as add
       from pg_constraint c join pg_class r on r.oid = conrelid where contype = 'c' and connamespace = ${name}::regnamespace
@@ -103,7 +104,7 @@ describe('the schema', () => {
     await denied(worker`select from keyrings`)
   })
 
-  test('refuses to migrate a database whose first migration is another', async () => {
+  longTest('refuses to migrate a database whose first migration is another', async () => {
     const older = await createDatabase()
     const sql = postgres(older.url, { max: 1 })
     try {

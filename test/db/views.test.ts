@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import postgres, { type Sql } from 'postgres'
 import { migrate } from '../../db/migrate.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 
@@ -72,7 +73,7 @@ describe('the views', () => {
   })
 })
 
-test('a role that may create roles and owns the database can migrate it; no superuser is needed', () =>
+longTest('a role that may create roles and owns the database can migrate it; no superuser is needed', () =>
   as('createrole', async (somebody, name) => {
     // If the group roles exist already, they must have been granted to it.
     await owner.unsafe(
@@ -92,4 +93,5 @@ test('a role that may create roles and owns the database can migrate it; no supe
     } finally {
       await owner.unsafe(`drop database ${name}`)
     }
-  }))
+  }),
+)

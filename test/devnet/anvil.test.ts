@@ -40,7 +40,7 @@ const blockNumber = async ({ rpcUrl }: Anvil): Promise<number> =>
 const receipt = ({ rpcUrl }: Anvil, hash: string): Promise<unknown> =>
   callRpc(rpcUrl, 'eth_getTransactionReceipt', [hash])
 
-test('without a block time, only transactions make blocks', async () => {
+longTest('without a block time, only transactions make blocks', async () => {
   const anvil = await start()
   expect(await callRpc(anvil.rpcUrl, 'eth_chainId')).toBe('0x14a34')
   const hash = await pay(anvil)
@@ -85,7 +85,7 @@ test('after a restart, earlier blocks, transactions, receipts and logs are the s
   expect(await callRpc(again.rpcUrl, 'eth_getBlockByNumber', ['0x6', false])).toMatchObject({ parentHash: parent.hash })
 })
 
-test('a killed chain restarts with all transactions that are older than a second', async () => {
+longTest('a killed chain restarts with all transactions that are older than a second', async () => {
   const statePath = join(folder, 'chain.json.gz')
   const first = await start({ statePath, blockTimeSeconds: 1 })
   const hash = await pay(first)
@@ -97,7 +97,7 @@ test('a killed chain restarts with all transactions that are older than a second
   expect(await receipt(second, hash)).toMatchObject({ status: '0x1' })
 })
 
-test('a half-written file next to the state is ignored', async () => {
+longTest('a half-written file next to the state is ignored', async () => {
   const statePath = join(folder, 'chain.json.gz')
   const first = await start({ statePath })
   await pay(first)

@@ -79,7 +79,7 @@ describe('two chains', () => {
     expect(await ask('system_properties')).toEqual({ ss58Format: 137, tokenDecimals: 12, tokenSymbol: 'VARA' })
   })
 
-  test('that start over are as new, at another port alone', async () => {
+  longTest('that start over are as new, at another port alone', async () => {
     const look = async () => [
       await vara.freePlanck(bob.address),
       await ask('chain_getHeader'),
@@ -255,7 +255,7 @@ test('of the extrinsics of a block, one that is no longer valid is left out with
   await chain.setMode('instant')
 })
 
-test('finality can lag, and blocks that are not final can be replaced', async () => {
+longTest('finality can lag, and blocks that are not final can be replaced', async () => {
   await chain.setFinalityLag(3)
   await chain.newBlock(4)
   const number = Number((await api.rpc.chain.getHeader()).number)
@@ -283,7 +283,7 @@ test('connections can be dropped and answers changed, and both providers recover
   expect(await http.send('chain_getBlockHash', [0])).toBe(api.genesisHash.toHex())
 })
 
-test('after a runtime upgrade, extrinsics signed for the old version are refused', async () => {
+longTest('after a runtime upgrade, extrinsics signed for the old version are refused', async () => {
   const extrinsic = await signed({ nonce: await nextNonce() })
   expect(await chain.upgradeRuntime()).toBe(901)
   await chain.newBlock()
@@ -357,7 +357,7 @@ longTest('every block is found, even if more are requested at once than memory h
   await rm(folder, { recursive: true, force: true })
 })
 
-test('of old state only superseded values are dropped, and the events stay', async () => {
+longTest('of old state only superseded values are dropped, and the events stay', async () => {
   const { archive, often, once } = await archiveOf(':memory:', 1_200)
   const at = (number: number, key: string) => archive.answer('state_getStorage', [key, hashOf(number)])
   expect([at(1_200, often), at(201, often), at(200, often)]).toEqual(['0x04b0', '0x00c9', '0x00c8'])

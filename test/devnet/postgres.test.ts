@@ -64,7 +64,7 @@ longTest('a connection without the password is refused', async () => {
   await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
 })
 
-test('a killed server restarts with its committed data', async () => {
+longTest('a killed server restarts with its committed data', async () => {
   const first = await start(shared, { durable: true })
   await query(first.url, 'create table kept (n int); insert into kept values (7)')
   process.kill(first.process.pid, 'SIGKILL')

@@ -94,7 +94,7 @@ test('an installation that works has no failure, and each part of it was checked
   expect(checked('unchecked')).toEqual(['audit archive', 'node Polygon', 'node Base', 'node Avalanche', 'node Vara'])
 })
 
-test('the variables of a worker and of a vault are held against their own roles', async () => {
+longTest('the variables of a worker and of a vault are held against their own roles', async () => {
   const ofWorker = await examine({ IDENTITY_KEY: '', VAULT_SOCKET: '', DATABASE_URL: service.database.workerUrl })
   expect(ofWorker.failed).toEqual([])
   expect(stateOf(ofWorker.findings, 'database user')).toEqual([
@@ -216,7 +216,7 @@ describe('it finds', () => {
     ])
   })
 
-  test('certificates that have ended, or end soon', async () => {
+  longTest('certificates that have ended, or end soon', async () => {
     const { authority, certificate } = certificatesIn(folder)
     authority('ours')
     const { certFile, keyFile, caFile } = await certificate('ended', { days: -1 })
@@ -230,7 +230,7 @@ describe('it finds', () => {
     ])
   })
 
-  test('a certificate that cannot be read: all else is checked', async () => {
+  longTest('a certificate that cannot be read: all else is checked', async () => {
     const file = '/nowhere/file.pem'
     const { findings, failed } = await examine({
       ...{ VAULT_SOCKET: 'tls://127.0.0.1:1', VAULT_TLS_CERT_FILE: file, VAULT_TLS_KEY_FILE: file },
@@ -299,7 +299,7 @@ describe('it finds', () => {
     }
   })
 
-  test('an audit that is archived no longer', async () => {
+  longTest('an audit that is archived no longer', async () => {
     const archive = (position: number, days: number) =>
       onServer(service.database.url, async (sql) => {
         const [row] = await sql<{ created: Date }[]>`
@@ -317,7 +317,7 @@ describe('it finds', () => {
     expect(await found()).toEqual([{ state: 'ok', found: expect.stringContaining(newest) }])
   })
 
-  test('that no worker runs', async () => {
+  longTest('that no worker runs', async () => {
     const idle = await startService({ rpcUrls: {} })
     try {
       const { output } = await runCli(['doctor', '--json'], idle.variables)
@@ -327,7 +327,7 @@ describe('it finds', () => {
     }
   })
 
-  test('a network that nobody follows any longer', async () => {
+  longTest('a network that nobody follows any longer', async () => {
     await onServer(
       service.database.url,
       (sql) => sql`insert into cursors (network, purpose, block_number, block_hash, stepped_at)
@@ -344,7 +344,7 @@ describe('it finds', () => {
     ])
   })
 
-  test('projects whose users may return to any page of an origin', async () => {
+  longTest('projects whose users may return to any page of an origin', async () => {
     const { projectId } = service.project
     const cli = (...args: readonly string[]) => runCli(['project', ...args], service.variables)
     const ofAddresses = async () => {
@@ -425,7 +425,7 @@ describe('it finds', () => {
     }
   })
 
-  test('a mail server that is away', async () => {
+  longTest('a mail server that is away', async () => {
     const { failed } = await examine({ MAIL_URL: 'smtp://127.0.0.1:1' })
     expect(failed.map(({ check, found }) => ({ check, found }))).toEqual([
       { check: 'mail', found: expect.stringMatching(/^the server cannot be used \(ESOCKET|ECONNECTION/) },

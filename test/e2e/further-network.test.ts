@@ -58,7 +58,7 @@ const activity = async (address: string, count: number) => {
   }
 }
 
-test('a transfer of its coin is previewed, signed and sent, and listed for both wallets', async () => {
+longTest('a transfer of its coin is previewed, signed and sent, and listed for both wallets', async () => {
   const [from, to] = [await funded(), (await service.newWallet({ network, pin: '493817' })).address]
   const unsigned_transaction = { to, value: '1500000000000000000' }
   const preview = await service.post('/transactions/preview', { network, from, unsigned_transaction })
@@ -153,21 +153,24 @@ test('the maximum fee is set by its variable', () => {
   expect([7n, 8n].map((gwei) => feeRules.isWithinFeeCap(offer(gwei)))).toEqual([true, false])
 })
 
-test('a process that does not know the network can run at the same time, and serves the networks that it knows', async () => {
-  const config = readConfig({ ...service.variables, NETWORKS_FILE: '' })
-  const old = await createApiCtx({ config, process: 'old' })
-  try {
-    const answerOf = async (app: AnyElysia, name: string) => {
-      const headers = {
-        authorization: `Bearer ${service.project.apiKey}`,
-        'x-walletkit-project-id': service.project.projectId,
+longTest(
+  'a process that does not know the network can run at the same time, and serves the networks that it knows',
+  async () => {
+    const config = readConfig({ ...service.variables, NETWORKS_FILE: '' })
+    const old = await createApiCtx({ config, process: 'old' })
+    try {
+      const answerOf = async (app: AnyElysia, name: string) => {
+        const headers = {
+          authorization: `Bearer ${service.project.apiKey}`,
+          'x-walletkit-project-id': service.project.projectId,
+        }
+        return (await app.handle(new Request(`http://localhost/wallets?network=${name}`, { headers }))).status
       }
-      return (await app.handle(new Request(`http://localhost/wallets?network=${name}`, { headers }))).status
+      const [before, after] = [createApp(old), createApp(service.ctx)]
+      expect([await answerOf(before, 'Polkadot'), await answerOf(before, network)]).toEqual([200, 400])
+      expect([await answerOf(after, 'Polkadot'), await answerOf(after, network)]).toEqual([200, 200])
+    } finally {
+      await old.db.close({ timeoutSeconds: 5 })
     }
-    const [before, after] = [createApp(old), createApp(service.ctx)]
-    expect([await answerOf(before, 'Polkadot'), await answerOf(before, network)]).toEqual([200, 400])
-    expect([await answerOf(after, 'Polkadot'), await answerOf(after, network)]).toEqual([200, 200])
-  } finally {
-    await old.db.close({ timeoutSeconds: 5 })
-  }
-})
+  },
+)

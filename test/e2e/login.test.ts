@@ -38,7 +38,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
   afterAll(() => world?.close())
 
-  test('has no accessibility problems on a phone, in light and dark, in each state', async () => {
+  longTest('has no accessibility problems on a phone, in light and dark, in each state', async () => {
     const page = await world.newPage({ viewport: { width: 390, height: 844 }, colorScheme: 'light' })
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
@@ -289,9 +289,8 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await problemOn(page)).toContain('That did not work')
     })
 
-    test.each(isLong ? (['plain', 'prototype'] as const) : (['prototype'] as const))(
-      'that a password manager keeps logs in, with %s objects',
-      async (kind) => {
+    for (const kind of ['plain', 'prototype'] as const)
+      longTest(`that a password manager keeps logs in, with ${kind} objects`, async () => {
         const opened = await world.newPage()
         await bePasswordManager(opened, kind)
         const { page, email } = await withPasskey(opened)
@@ -302,8 +301,7 @@ describe.skipIf(!isHere)('the login page', () => {
         await page.getByLabel('E-mail address').focus()
         await isLoggedIn(page)
         expect(await page.locator('#account').textContent()).toContain(email)
-      },
-    )
+      })
 
     longTest('refuses an assertion with another user’s handle, and a repeated one', async () => {
       const { page } = await withPasskey()

@@ -48,7 +48,7 @@ const activity = async (network: EvmNetwork, address: string, count: number) => 
 const balanceOf = (chain: Chain, address: `0x${string}`) => chain.publicClient.getBalance({ address })
 
 describe('wallets', () => {
-  test('one owner has the same address on all EVM networks, and other owners have others', async () => {
+  longTest('one owner has the same address on all EVM networks, and other owners have others', async () => {
     const ownerId = randomUUID()
     const made = await Promise.all(
       EVM_NETWORKS.map((network) => service.newWallet({ network, ownerId, pin: '493817' })),
@@ -60,7 +60,7 @@ describe('wallets', () => {
 })
 
 describe('sign', () => {
-  test('a raw transaction is mined when anybody sends it, from the wallet that signed it', async () => {
+  longTest('a raw transaction is mined when anybody sends it, from the wallet that signed it', async () => {
     for (const network of EVM_NETWORKS) {
       const chain = chains[network]
       const wallet = await service.newWallet({ network })
@@ -249,7 +249,7 @@ describe('a collection that was not made here', () => {
 })
 
 describe('a collection of our own', () => {
-  test('is created, minted with hosted metadata, and listed with it', async () => {
+  longTest('is created, minted with hosted metadata, and listed with it', async () => {
     const network = 'Base'
     const chain = chains[network]
     await projectWallet(network)
@@ -332,7 +332,7 @@ describe('what comes from outside', () => {
 })
 
 describe('preview', () => {
-  test('shows the decoded call and its asset changes, and sends nothing', async () => {
+  longTest('shows the decoded call and its asset changes, and sends nothing', async () => {
     const network = 'Ethereum'
     const chain = chains[network]
     const wallet = await service.newWallet({ network })
@@ -360,7 +360,7 @@ describe('preview', () => {
     expect(await chain.publicClient.getTransactionCount({ address: wallet.address })).toBe(0)
   })
 
-  test('a bundle sees its own effects, and a failed element fails alone', async () => {
+  longTest('a bundle sees its own effects, and a failed element fails alone', async () => {
     const network = 'Ethereum'
     const chain = chains[network]
     const wallet = await service.newWallet({ network })

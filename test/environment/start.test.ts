@@ -13,7 +13,7 @@ import { freePort } from '../../devnet/port.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
-import { isLong, longTest, someOf } from '../support/long.ts'
+import { isLeftOut, isLong, longTest, someOf } from '../support/long.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
@@ -95,7 +95,9 @@ describe.each([
   ['a command', COMMAND],
   ['db migrate', MIGRATION],
 ] as const)('%s says in one sentence that', (_who, args) => {
-  test('its password is wrong', async () => {
+  const oneOfProcesses = args === API || args === WORKER ? longTest : test
+
+  oneOfProcesses('its password is wrong', async () => {
     expect(await refusal(args, urlWith({ password: PASSWORD }))).toStartWith(
       'PostgreSQL refuses the user or the password of DATABASE_URL: correct them',
     )
@@ -152,7 +154,7 @@ describe.skipIf(!hasPgBouncer())('by way of a pooler', () => {
           `A proxy between this process and PostgreSQL pools transactions, so what belongs to a session is lost or shared: c${ITSELF}`,
         ],
       ],
-      2,
+      3,
     ),
   )('no command starts, and doctor says why, if it %s', async (_what, settings, sentence) => {
     const pooler = await startPgBouncer(migrated.apiUrl, settings)
@@ -176,7 +178,7 @@ describe.skipIf(!hasPgBouncer())('by way of a pooler', () => {
   })
 })
 
-describe('a certificate of nobody', () => {
+describe.skipIf(isLeftOut('a certificate of nobody'))('a certificate of nobody', () => {
   let folder: string
   let server: PostgresServer
 
@@ -200,12 +202,8 @@ describe('a certificate of nobody', () => {
   })
 
   test.each([
-    ...(isLong
-      ? ([
-          ['the API', API],
-          ['the worker', WORKER],
-        ] as const)
-      : []),
+    ['the API', API],
+    ['the worker', WORKER],
     ['the vault', VAULT],
     ['a command', COMMAND],
   ] as const)('is refused by %s, which says so', async (_who, args) => {
@@ -218,11 +216,16 @@ describe('a certificate of nobody', () => {
 const NO_SCHEMA =
   /^The database does not have the schema of this version \(it lacks abi_items\.\w+ and \d+ more\): run "bun run cli db migrate" with this version\.$/
 
-test.each([
-  ['the API', API],
-  ['the vault', VAULT],
-  ['a command', COMMAND],
-])('%s says that the database is not migrated', async (_who, args) => {
+test.each(
+  someOf(
+    [
+      ['a command', COMMAND],
+      ['the API', API],
+      ['the vault', VAULT],
+    ] as const,
+    3,
+  ),
+)('%s says that the database is not migrated', async (_who, args) => {
   expect(await refusal(args, urlWith({ database: `/${emptyDatabase}` }))).toMatch(NO_SCHEMA)
 })
 
@@ -298,10 +301,15 @@ longTest(
   120_000,
 )
 
-test.each([
-  ['the API', API],
-  ['the worker', WORKER],
-] as const)('%s does not start where it finds a root key', async (_who, args) => {
+test.each(
+  someOf(
+    [
+      ['the API', API],
+      ['the worker', WORKER],
+    ] as const,
+    2,
+  ),
+)('%s does not start where it finds a root key', async (_who, args) => {
   for (const name of isLong ? ['ROOT_KEY', 'ROOT_KEY_NEXT'] : ['ROOT_KEY']) {
     const { errors, exitCode } = await run(args, { DATABASE_URL: migrated.apiUrl, [name]: rootKey })
     expect(exitCode).toBe(1)
@@ -317,7 +325,7 @@ longTest('a worker that waits ends at once when it is told to', async () => {
   expect(await worker.exited).toBe(0)
 })
 
-test('an API says which networks it serves, and which variables it does not know', async () => {
+longTest('an API says which networks it serves, and which variables it does not know', async () => {
   const vault = await startVault({
     ...keys,
     ROOT_KEY: rootKey,

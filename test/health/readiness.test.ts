@@ -10,7 +10,7 @@ import { longTest } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startSickNode } from '../support/sick-node.ts'
-import { startVaultProcess } from '../support/vault.ts'
+import { startVault, startVaultProcess } from '../support/vault.ts'
 import { keyFile } from '../vault/support.ts'
 
 const service = await shared(startService())
@@ -110,7 +110,7 @@ test('what readiness asks fails where nothing can be written, also if the sessio
 test('an API without a vault says so, and is ready again as soon as there is one', async () => {
   const folder = service.vaultVariables.VAULT_SOCKET?.replace(/[^/]*$/, '') ?? ''
   const own = { ...service.vaultVariables, VAULT_SOCKET: `${folder}own.socket` }
-  const first = await startVaultProcess(own)
+  const first = await startVault(own)
   const other = await startService({
     database: { ...service.database, close: async () => {} },
     variables: { ...service.variables, VAULT_SOCKET: own.VAULT_SOCKET },
@@ -118,16 +118,16 @@ test('an API without a vault says so, and is ready again as soon as there is one
   })
   try {
     expect(await readyz(other)).toEqual(READY)
-    await first.stop()
+    await first.close()
     expect(await readyz(other)).toEqual({
       status: 503,
       error: 'No vault can be reached: try again in a few seconds.',
       code: 'unavailable',
     })
-    const second = await startVaultProcess(own)
+    const second = await startVault(own)
     // The question waits until the API has found it.
     expect(await readyz(other)).toEqual(READY)
-    await second.stop()
+    await second.close()
   } finally {
     await other.close()
   }

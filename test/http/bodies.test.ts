@@ -7,6 +7,7 @@ import { createApp } from '../../src/api/app.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { bodyLimitOf, LARGE_BODIES, SMALL_BODY_BYTES } from '../../src/platform/http/body.ts'
 import { readMetrics } from '../metrics/exposition.ts'
+import { longTest } from '../support/long.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -238,7 +239,7 @@ describe('a client that disconnects or breaks its body', () => {
     return readMetrics(text).sum('http_request_duration_seconds_count', { route: '/wallets', method: 'POST', status })
   }
 
-  test('is counted apart from our own errors', async () => {
+  longTest('is counted apart from our own errors', async () => {
     const beginnings = [
       `${post('/wallets')}Content-Length: 100\r\n\r\n{"a":`,
       `${post('/wallets')}Transfer-Encoding: chunked\r\n\r\n5\r\n{"a`,

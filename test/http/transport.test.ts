@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
+import { longTest } from '../support/long.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
@@ -83,7 +84,7 @@ describe('the caller is checked first', () => {
     expect((await service.call('/metadata/x.json', { headers })).json.code).toBe('not_found')
   })
 
-  test('with one request limit for all resources', async () => {
+  longTest('with one request limit for all resources', async () => {
     const limited = await startService({ variables: { RATE_LIMIT_PER_SECOND: '4' } })
     try {
       const paths = [

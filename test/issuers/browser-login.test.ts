@@ -7,6 +7,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { FORGED, troublesOf } from '../auth/forged.ts'
 import { runCli } from '../support/cli.ts'
 import { type Answer, AUDIENCE, answerJson, newKey, startIssuer, type TestIssuer } from '../support/issuer.ts'
+import { longTest } from '../support/long.ts'
 import { logInAt, startOpenidProvider } from '../support/openid-provider.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -317,7 +318,7 @@ describe('nobody is logged in', () => {
   })
 })
 
-test('a real provider counts only if it says that the user has just logged in there', async () => {
+longTest('a real provider counts only if it says that the user has just logged in there', async () => {
   const provider = await startOpenidProvider()
   const callback = `${ORIGIN}/login/oidc/callback/${projectId}/real`
   await provider.serve([{ id: CLIENT, secret: null, callback }])

@@ -1,6 +1,6 @@
 // Which tokens of an issuer count, and what happens when an issuer changes its keys or does not answer.
 
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { exportSPKI, importJWK, type JWK } from 'jose'
 import { ISSUER_ALGORITHMS, type IssuerAlgorithm } from '../../db/words.ts'
@@ -10,7 +10,7 @@ import type { TokenCheck } from '../../src/identity/issuers/verify-token.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { type Answer, AUDIENCE, newKey, startIssuer, type TestIssuer } from '../support/issuer.ts'
-import { someOf } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NAME = 'firebase'
@@ -55,14 +55,15 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-beforeEach(async () => {
+/** A project with one issuer, whose keys nobody has read yet. */
+const begin = async () => {
   aheadMs = 0
   projectId = await newProject()
   issuers = createIssuers({ ...service.ctx, now: () => new Date(Date.now() + aheadMs) })
   issuer = await startIssuer()
   await add(issuer)
-  return () => issuer.close()
-})
+}
+const end = () => issuer.close()
 
 const admit = async (token: string, of = projectId) => issuers.admit({ projectId: of, name: NAME, token })
 const kindOf = async (token: string, of?: string) => (await admit(token, of)).kind
@@ -82,6 +83,9 @@ const checkOf = async (token: string, of?: string) => {
 const seconds = () => Math.floor(Date.now() / 1_000)
 
 describe('a token counts', () => {
+  beforeAll(begin)
+  afterAll(end)
+
   test('if the issuer signed it for us, and its user stays the same', async () => {
     const first = await admit(await issuer.token())
     const again = await admit(await issuer.token({ iat: seconds() - 5 }))
@@ -105,11 +109,11 @@ describe('a token counts', () => {
     expect(await kindOf(await issuer.token({ nbf: seconds() + 10, iat: seconds() + 10 }))).toBe('user')
   })
 
-  test.each(['JWT', 'at+jwt', 'application/at+jwt'])('of the type %s', async (typ) => {
+  test.each(someOf(['JWT', 'at+jwt', 'application/at+jwt'], 2))('of the type %s', async (typ) => {
     expect(await kindOf(await issuer.token({}, { typ }))).toBe('user')
   })
 
-  test.each(someOf([...ISSUER_ALGORITHMS], 4))('signed by %s, if the operator allowed that', async (algorithm) => {
+  test.each(someOf([...ISSUER_ALGORITHMS], 8))('signed by %s, if the operator allowed that', async (algorithm) => {
     const [id, other] = [await newProject(), await startIssuer({ alg: algorithm })]
     try {
       await add(other, { projectId: id, algorithms: [algorithm] })
@@ -133,7 +137,7 @@ describe('a token counts', () => {
     await other.close()
   })
 
-  test.each(['azp', 'client_id'])('without aud, if the operator named %s in its place', async (claim) => {
+  test.each(someOf(['azp', 'client_id'], 2))('without aud, if the operator named %s in its place', async (claim) => {
     const id = await newProject()
     await add(issuer, { projectId: id, audienceClaim: claim })
     const of = async (claims: object) => checkOf(await issuer.token({ aud: undefined, ...claims }), id)
@@ -167,6 +171,9 @@ const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toStrin
 const claimsOf = (token: string) => token.split('.')[1] ?? ''
 
 describe('a token is refused', () => {
+  beforeAll(begin)
+  afterAll(end)
+
   test.each([
     ['expired', 'exp', () => ({ exp: seconds() - 60 })],
     ['not valid yet', 'nbf', () => ({ nbf: seconds() + 60 })],
@@ -334,6 +341,9 @@ const down: Answer = (response) => {
 }
 
 describe("an issuer's keys", () => {
+  beforeEach(begin)
+  afterEach(end)
+
   test('are read once for many tokens', async () => {
     const before = issuer.asked.keys
     const kinds = await Promise.all(
@@ -406,7 +416,7 @@ const json =
 
 describe("an issuer's set of keys counts although it has", () => {
   // RFC 7517 §5: what is not understood, lacks members or is out of range is to be ignored.
-  test.each<[string, unknown]>([
+  const ODD: readonly [string, unknown][] = [
     ['a key with null in it', { kty: 'EC', use: null, alg: null }],
     ['a key without a type', { kid: 'x', n: 'AQAB', e: 'AQAB' }],
     ['a key of a type that nobody knows', { kty: 'AKP', alg: 'ML-DSA-44', pub: 'AAAA' }],
@@ -416,7 +426,9 @@ describe("an issuer's set of keys counts although it has", () => {
     ['no key at all in it', null],
     ['a list in it', []],
     ['a text in it', 'x'],
-  ])('%s', async (_what, odd) => {
+  ]
+
+  test.each(someOf(ODD, 3))('%s', async (_what, odd) => {
     const [id, other] = [await newProject(), await startIssuer()]
     other.answer({ keys: json({ keys: [odd, other.key().jwk, odd] }) })
     await add(other, { projectId: id })
@@ -424,7 +436,7 @@ describe("an issuer's set of keys counts although it has", () => {
     await other.close()
   })
 
-  test('a hundred keys more that are not understood', async () => {
+  longTest('a hundred keys more that are not understood', async () => {
     const [id, other] = [await newProject(), await startIssuer()]
     other.answer({ keys: json({ keys: [...Array(100).fill({ kty: 'AKP' }), other.key().jwk] }) })
     await add(other, { projectId: id })
@@ -434,11 +446,18 @@ describe("an issuer's set of keys counts although it has", () => {
 })
 
 describe('an issuer is not added', () => {
+  beforeAll(begin)
+  let withoutIssuer: string
+  beforeAll(async () => {
+    withoutIssuer = await newProject()
+  })
+  afterAll(end)
+
   const refusalOf = async (answers: Parameters<TestIssuer['answer']>[0]) => {
     const other = await startIssuer()
     other.answer(answers)
     try {
-      await add(other, { projectId: await newProject() })
+      await add(other, { projectId: withoutIssuer })
       return null
     } catch (error) {
       return error instanceof AppError ? error.message : String(error)
@@ -503,7 +522,7 @@ describe('an issuer is not added', () => {
     ]) {
       const other = await startIssuer()
       other.answer({ discovery: json({ issuer: other.issuer, jwks_uri: uri }) })
-      const adding = add(other, { projectId: await newProject() })
+      const adding = add(other, { projectId: withoutIssuer })
       // The test lists 127.0.0.1, where nobody listens at this port.
       const leadsToListed = /localhost|2130706433/.test(uri)
       await expect(adding).rejects.toThrow(leadsToListed ? 'could not be reached' : 'that OUTGOING_ALLOWED_HOSTS lists')
@@ -511,7 +530,7 @@ describe('an issuer is not added', () => {
     }
   })
 
-  test('that does not answer', async () => {
+  longTest('that does not answer', async () => {
     expect(await refusalOf({ discovery: () => {} })).toContain('did not answer in time')
   })
 })

@@ -11,8 +11,8 @@ import { insertLostTransactions, releaseLost } from '../../db/queries/restore.ts
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong } from '../support/long.ts'
-import { createDatabaseOn } from '../support/postgres.ts'
+import { isLong, longTest } from '../support/long.ts'
+import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startSubstrateChain } from '../support/substrate.ts'
@@ -26,16 +26,19 @@ const BOB = '14E5nqKAp3oAJcmzgZhUD2RcptBeUBScxKHgJKU4HPNcKVf3'
 
 let worker: WorkerHere | null = null
 
-const server = await shared(startArchivedPostgres())
+/** Only the long run restores a database. */
+const server = isLong ? await shared(startArchivedPostgres()) : null
 const chain = await shared(startChain('Ethereum'))
 await deployCanonicalContracts(chain.rpcUrl)
-const polkadot = await shared(startSubstrateChain('Polkadot'))
-const rpcUrls = { Ethereum: chain.rpcUrl, Polkadot: polkadot.rpcUrl }
-const service = await shared(startService({ rpcUrls, database: await createDatabaseOn(server.url) }))
+const polkadot = isLong ? await shared(startSubstrateChain('Polkadot')) : null
+const rpcUrls = { Ethereum: chain.rpcUrl, Polkadot: polkadot?.rpcUrl ?? 'http://127.0.0.1:1' }
+const service = await shared(
+  startService({ rpcUrls, ...(server === null ? {} : { database: await createDatabaseOn(server.url) }) }),
+)
 afterTests(() => worker?.stop())
 
 const startWorker = async () => {
-  worker = await startWorkerHere(service)
+  worker ??= await startWorkerHere(service)
 }
 const stopWorker = async () => {
   await worker?.stop()
@@ -83,79 +86,115 @@ const check = async (...options: readonly string[]) => {
   return JSON.parse(output)
 }
 
-test('what wallets did since the backup is found, and they sign again when the workers know it', async () => {
+longTest(
+  'what wallets did since the backup is found, and they sign again when the workers know it',
+  async () => {
+    if (server === null || polkadot === null) throw new Error('the short run has no such server')
+    await startWorker()
+    const [busy, quiet] = [await newWallet('Ethereum'), await newWallet('Ethereum')]
+    const undeployed = await newSafe()
+    const more = [
+      ['Ethereum', await newSafe()],
+      ['Polkadot', await newWallet('Polkadot')],
+    ] as const
+    for (const { address } of [busy, quiet, undeployed]) await chain.fund(address)
+    for (const [network, { address }] of more)
+      await (network === 'Polkadot' ? polkadot.fund(address) : chain.fund(address))
+    const before = [await pay('Ethereum', busy.address), await pay('Ethereum', quiet.address)]
+    for (const [network, { address }] of more) await pay(network, address)
+    await stopWorker()
+    await server.takeBackup()
+    // Something that the backup does not have, and the archive does.
+    const archived = await newWallet('Ethereum')
+    const time = await server.now()
+
+    await startWorker()
+    const since = [
+      await pay('Ethereum', busy.address),
+      await pay('Ethereum', busy.address),
+      // A transaction before it deploys the wallet, and is sent to another contract.
+      await pay('Ethereum', undeployed.address),
+    ]
+    for (const [network, { address }] of more) since.push(await pay(network, address))
+    await stopWorker()
+    await server.goBackTo(time)
+    expect((await service.get('/wallets/get-by-id', { network: 'Ethereum', id: archived.id })).status).toBe(200)
+
+    const found = await check()
+    const hashes: string[] = found.unknown.map(({ hash }: { hash: string }) => hash)
+    expect(hashes.filter((hash) => since.includes(hash)).toSorted()).toEqual(since.toSorted())
+    const others = found.unknown.filter(({ hash }: { hash: string }) => !since.includes(hash))
+    expect(others).toEqual([expect.objectContaining({ wallet: undeployed.id })])
+    expect(hashes).not.toContain(before[0])
+    const theirs = [busy.id, undeployed.id, ...more.map(([, { id }]) => id)].toSorted()
+    expect(found.frozen.toSorted()).toEqual(theirs)
+    expect(found.unread).toEqual([])
+    // A second run finds the same, and freezes nobody again.
+    expect(await check()).toMatchObject({ unknown: found.unknown, frozen: [] })
+
+    const payment = { to: RECIPIENT, value: '1' }
+    for (const { address } of [busy, undeployed]) {
+      expect((await send('Ethereum', address, payment)).json).toMatchObject({ code: 'frozen' })
+    }
+    expect((await send('Ethereum', quiet.address, payment)).json).toMatchObject({ status: 'submitted' })
+
+    await startWorker()
+    const { released } = await check('--release')
+    expect(released.toSorted()).toEqual(theirs)
+    // An equal payment may be a repeated request, whose first answer is lost.
+    for (const [network, { address }] of [['Ethereum', busy], ...more] as const) {
+      const repeated = await send(network, address, paymentOn(network))
+      expect([repeated.status, repeated.json.code]).toEqual([409, 'repeat_refused'])
+      expect(since.some((hash) => repeated.json.error.includes(hash))).toBe(true)
+      await pay(network, address, { allow_repeat: true })
+    }
+    expect((await send('Ethereum', busy.address, { to: RECIPIENT, value: '2' })).json).toMatchObject({
+      status: 'submitted',
+    })
+    // The workers have read the payments that the database had lost.
+    const activity = await service.get('/activity', { network: 'Ethereum', wallet_address: busy.address })
+    const shown = JSON.stringify(activity.json)
+    for (const hash of since.slice(0, 2)) expect(shown).toContain(hash)
+    expect(await check('--release')).toEqual({ released: [] })
+    await stopWorker()
+  },
+  240_000,
+)
+
+test('a payment that the database lost is found, and its wallet signs again when the workers know it', async () => {
   await startWorker()
-  const [busy, quiet] = [await newWallet('Ethereum'), await newWallet('Ethereum')]
-  const undeployed = await newSafe()
-  /** In the long run also a contract wallet that is deployed, and one of Polkadot. */
-  const more = isLong
-    ? ([
-        ['Ethereum', await newSafe()],
-        ['Polkadot', await newWallet('Polkadot')],
-      ] as const)
-    : []
-  for (const { address } of [busy, quiet, undeployed]) await chain.fund(address)
-  for (const [network, { address }] of more)
-    await (network === 'Polkadot' ? polkadot.fund(address) : chain.fund(address))
-  const before = [await pay('Ethereum', busy.address), await pay('Ethereum', quiet.address)]
-  for (const [network, { address }] of more) await pay(network, address)
+  const { id, address } = await newWallet('Ethereum')
+  await chain.fund(address)
+  await pay('Ethereum', address)
   await stopWorker()
-  await server.takeBackup()
-  // Something that the backup does not have, and the archive does.
-  const archived = await newWallet('Ethereum')
-  const time = await server.now()
-
+  const before = await onServer(service.database.url, (sql) => sql`select * from cursors where network = 'Ethereum'`)
   await startWorker()
-  const since = [
-    await pay('Ethereum', busy.address),
-    await pay('Ethereum', busy.address),
-    // A transaction before it deploys the wallet, and is sent to another contract.
-    await pay('Ethereum', undeployed.address),
-  ]
-  for (const [network, { address }] of more) since.push(await pay(network, address))
+  const hash = await pay('Ethereum', address, { allow_repeat: true })
   await stopWorker()
-  await server.goBackTo(time)
-  expect((await service.get('/wallets/get-by-id', { network: 'Ethereum', id: archived.id })).status).toBe(200)
-
-  const found = await check()
-  const hashes: string[] = found.unknown.map(({ hash }: { hash: string }) => hash)
-  expect(hashes.filter((hash) => since.includes(hash)).toSorted()).toEqual(since.toSorted())
-  const others = found.unknown.filter(({ hash }: { hash: string }) => !since.includes(hash))
-  expect(others).toEqual([expect.objectContaining({ wallet: undeployed.id })])
-  expect(hashes).not.toContain(before[0])
-  const theirs = [busy.id, undeployed.id, ...more.map(([, { id }]) => id)].toSorted()
-  expect(found.frozen.toSorted()).toEqual(theirs)
-  expect(found.unread).toEqual([])
-  // A second run finds the same, and freezes nobody again.
-  expect(await check()).toMatchObject({ unknown: found.unknown, frozen: [] })
-
-  const payment = { to: RECIPIENT, value: '1' }
-  for (const { address } of [busy, undeployed]) {
-    expect((await send('Ethereum', address, payment)).json).toMatchObject({ code: 'frozen' })
-  }
-  expect((await send('Ethereum', quiet.address, payment)).json).toMatchObject({ status: 'submitted' })
-
+  await onServer(service.database.url, (sql) =>
+    sql.begin(async (tx) => {
+      const [{ id: lost } = {}] = await tx`select transaction_id as id from attempts where hash = ${hash}`
+      await tx`delete from attempts where transaction_id = ${lost}`
+      await tx`delete from transactions where id = ${lost}`
+      await tx`delete from movements where transaction_hash = ${hash}`
+      await tx`delete from cursors where network = 'Ethereum'`
+      await tx`insert into cursors ${tx(before)}`
+    }),
+  )
+  // The command fails where the short run has no Polkadot, whose blocks it cannot read.
+  const found = JSON.parse((await runCli(['restore', 'check', '--json'], service.variables)).output)
+  expect(found.unknown).toEqual([expect.objectContaining({ wallet: id, hash })])
+  expect(found.frozen).toEqual([id])
+  expect((await send('Ethereum', address, paymentOn('Ethereum'))).json).toMatchObject({ code: 'frozen' })
   await startWorker()
-  const { released } = await check('--release')
-  expect(released.toSorted()).toEqual(theirs)
-  // An equal payment may be a repeated request, whose first answer is lost.
-  for (const [network, { address }] of [['Ethereum', busy], ...more] as const) {
-    const repeated = await send(network, address, paymentOn(network))
-    expect([repeated.status, repeated.json.code]).toEqual([409, 'repeat_refused'])
-    expect(since.some((hash) => repeated.json.error.includes(hash))).toBe(true)
-    await pay(network, address, { allow_repeat: true })
-  }
-  expect((await send('Ethereum', busy.address, { to: RECIPIENT, value: '2' })).json).toMatchObject({
-    status: 'submitted',
-  })
-  // The workers have read the payments that the database had lost.
-  const activity = await service.get('/activity', { network: 'Ethereum', wallet_address: busy.address })
-  const shown = JSON.stringify(activity.json)
-  for (const hash of since.slice(0, 2)) expect(shown).toContain(hash)
-  expect(await check('--release')).toEqual({ released: [] })
-}, 240_000)
+  expect(await check('--release')).toEqual({ released: [id] })
+  const repeated = await send('Ethereum', address, paymentOn('Ethereum'))
+  expect([repeated.status, repeated.json.code]).toEqual([409, 'repeat_refused'])
+  expect(repeated.json.error).toContain(hash)
+})
 
 test('an equal payment is refused until a day after the release, and then no more', async () => {
+  await startWorker()
   const { id: walletId, address } = await newWallet('Ethereum')
   await chain.fund(address)
   const hash = await pay('Ethereum', address)

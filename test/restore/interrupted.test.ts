@@ -8,7 +8,7 @@ import { type Hex, serializeTransaction, toBytes } from 'viem'
 import { openVaultsAsOperator } from '../../src/vault/client/vaults.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { longTest } from '../support/long.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 import { until } from '../support/until.ts'
@@ -151,30 +151,34 @@ longTest(
   60_000,
 )
 
-test('what was signed for a request that another process had answered meanwhile is not sent', async () => {
-  const wallet = await fundedWallet()
-  await takeBackup()
-  const before = await count('transactions')
-  const PAYMENTS = isLong ? 8 : 3
-  for (let paid = 0; paid < PAYMENTS; paid += 1) {
-    const [body, key] = [payment(wallet), newKey()]
-    const answers = await Promise.all(clients().map((api) => api.post('/transactions/sign-and-send', body, key)))
-    expect(new Set(answers.map(({ json }) => json.transaction_id)).size).toBe(1)
-  }
-  const signed = await onServer(
-    server.url,
-    (sql) => sql`select details->>'nonce' as nonce from audit where action = 'transaction_submitted'`,
-  )
-  expect(await count('transactions')).toBe(before + PAYMENTS)
-  // Else nothing was signed in vain.
-  expect(signed.filter(({ nonce }) => Number(nonce) === PAYMENTS).length).toBe(1)
-  await goBack()
-  expect(await restore()).toMatchObject({
-    transactions: PAYMENTS,
-    skipped: [{ why: 'answered', network, hashes: expect.any(Array), on_chain: null }],
-  })
-  expect(await count('transactions')).toBe(before + PAYMENTS)
-}, 60_000)
+longTest(
+  'what was signed for a request that another process had answered meanwhile is not sent',
+  async () => {
+    const wallet = await fundedWallet()
+    await takeBackup()
+    const before = await count('transactions')
+    const PAYMENTS = 8
+    for (let paid = 0; paid < PAYMENTS; paid += 1) {
+      const [body, key] = [payment(wallet), newKey()]
+      const answers = await Promise.all(clients().map((api) => api.post('/transactions/sign-and-send', body, key)))
+      expect(new Set(answers.map(({ json }) => json.transaction_id)).size).toBe(1)
+    }
+    const signed = await onServer(
+      server.url,
+      (sql) => sql`select details->>'nonce' as nonce from audit where action = 'transaction_submitted'`,
+    )
+    expect(await count('transactions')).toBe(before + PAYMENTS)
+    // Else nothing was signed in vain.
+    expect(signed.filter(({ nonce }) => Number(nonce) === PAYMENTS).length).toBe(1)
+    await goBack()
+    expect(await restore()).toMatchObject({
+      transactions: PAYMENTS,
+      skipped: [{ why: 'answered', network, hashes: expect.any(Array), on_chain: null }],
+    })
+    expect(await count('transactions')).toBe(before + PAYMENTS)
+  },
+  60_000,
+)
 
 test('a transaction of which only the API had lost its rows comes back, though no vault noticed', async () => {
   const wallet = await fundedWallet()
@@ -186,7 +190,7 @@ test('a transaction of which only the API had lost its rows comes back, though n
   expect((await pay(wallet, key, body)).json.transaction_id).toBe(id)
 })
 
-test('of a transaction that is not recorded again it is said that the chain has it', async () => {
+longTest('of a transaction that is not recorded again it is said that the chain has it', async () => {
   const wallet = await fundedWallet()
   const [body, key] = [payment(wallet), newKey()]
   const { transaction_id: id } = (await pay(wallet, key, body)).json

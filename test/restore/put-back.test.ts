@@ -403,7 +403,7 @@ longTest('the journal of a vault that is gone is asked for, until it is retired'
   expect((await journal()).id).toBe(id)
 })
 
-test('a vault that cannot write its journal answers nobody, and ends', async () => {
+longTest('a vault that cannot write its journal answers nobody, and ends', async () => {
   const create = () =>
     service.post('/wallets', { network, name: 'A', control_mode: 'developer', developer_secret: SECRET })
   expect(codeOf(await create())).toBe('done')
@@ -419,7 +419,7 @@ test('a vault that cannot write its journal answers nobody, and ends', async () 
   expect((await readFile(VAULT_JOURNAL)).subarray(0, before.length).equals(before)).toBe(true)
 })
 
-test('a vault does not start with an older copy of its journal', async () => {
+longTest('a vault does not start with an older copy of its journal', async () => {
   const [VAULT_JOURNAL = ''] = world.journals
   const older = await readFile(VAULT_JOURNAL)
   await newWallet()

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { openMail } from '../../src/identity/mail/queue.ts'
 import { revokeSessions } from '../../src/identity/users/end-sessions.ts'
 import { createProject } from '../../src/operators/projects.ts'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -207,7 +208,7 @@ describe('a session challenge', () => {
     expect(failure(answer)).toEqual([403, 'origin_not_allowed'])
   })
 
-  test('can be read once a second, and has limits for beginning and trying', async () => {
+  longTest('can be read once a second, and has limits for beginning and trying', async () => {
     const { code } = await begin()
     const address = nextAddress()
     for (let each = 0; each < 600; each += 50) {

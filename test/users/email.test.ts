@@ -8,6 +8,7 @@ import { verifyLogin } from '../../src/identity/users/verify-login.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { readConfig } from '../../src/platform/config.ts'
+import { longTest } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -106,7 +107,7 @@ describe('logging in with a mailed code', () => {
     expect((await prove(userId, again)).json.user_id).toBe(userId)
   })
 
-  test('works although the mail server refuses for a while', async () => {
+  longTest('works although the mail server refuses for a while', async () => {
     smtp.refuseNext({ at: 'RCPT', code: 451, text: '4.7.1 Greylisted' })
     const { userId, code } = await mailed('grey@example.com')
     expect((await prove(userId, code)).status).toBe(200)
@@ -280,7 +281,7 @@ describe('beginning too often', () => {
     expect((await begin('bystander@example.com')).status).toBe(200)
   })
 
-  test('from one IP address or IPv6 subnet is refused, for every user', async () => {
+  longTest('from one IP address or IPv6 subnet is refused, for every user', async () => {
     const address = nextAddress()
     const callers = { one: () => address, subnet: (index: number) => `2001:db8:0:1::${index.toString(16)}` }
     for (const [name, callerOf] of Object.entries(callers)) {

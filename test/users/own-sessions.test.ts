@@ -58,7 +58,7 @@ describe('the list of sessions', () => {
     expect((await list(first))[1].last_refreshed_at > before).toBe(true)
   })
 
-  test('leaves out sessions that have ended or expired', async () => {
+  longTest('leaves out sessions that have ended or expired', async () => {
     const [first, ended, expired] = (await logIns(3)) as [Session, Session, Session]
     await people.as(ended)('/users/logout')
     await sql`update sessions set expires_at = now() where id = ${expired.id}`
@@ -116,7 +116,7 @@ describe('ending sessions', () => {
     expect(await people.reach(other)).toBe(401)
   })
 
-  test('ends the session of a device that they let in, even if it is being made at the same time', async () => {
+  longTest('ends the session of a device that they let in, even if it is being made at the same time', async () => {
     const [mine, stolen] = (await logIns(2)) as [Session, Session]
     const code = await people.newChallenge()
     expect(statusAndCode(await people.as(stolen)('/users/complete-session-challenge', { code }))).toEqual(DONE)
@@ -136,7 +136,7 @@ describe('ending sessions', () => {
     expect(statusAndCode(await people.refresh(made.json))).toEqual([401, 'session_ended'])
   })
 
-  test('ends one that is being refreshed, over and over', async () => {
+  longTest('ends one that is being refreshed, over and over', async () => {
     const [mine, stolen] = (await logIns(2)) as [Session, Session]
     let last = stolen
     const refreshing = (async () => {
@@ -151,7 +151,7 @@ describe('ending sessions', () => {
     expect(await reachOf([mine, last])).toEqual([200, 401])
   })
 
-  test('leaves at most one session if two end each other at the same time', async () => {
+  longTest('leaves at most one session if two end each other at the same time', async () => {
     const [one, two] = (await logIns(2)) as [Session, Session]
     const answers = await Promise.all([end(one), end(two)])
     expect(answers.map(({ status }) => status).every((status) => [200, 401].includes(status))).toBe(true)
@@ -246,7 +246,7 @@ describe('a change of the PIN', () => {
     60_000,
   )
 
-  test('works for an owner who is no user', async () => {
+  longTest('works for an owner who is no user', async () => {
     for (const ownerId of ['alice', randomUUID()]) {
       const { address } = await service.newWallet({ network, ownerId, pin: PIN })
       expect(statusAndCode(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)

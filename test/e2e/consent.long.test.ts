@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLong } from '../support/long.ts'
 import {
   bePasswordManager,
   giveAuthenticator,
@@ -181,7 +181,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await world.sessionsOf(await world.userIdOf(person.email))).toEqual(['email_code logout'])
   })
 
-  longTest('fixes a fee budget that the app left open, and grants the one that it has shown', async () => {
+  test('fixes a fee budget that the app left open, and grants the one that it has shown', async () => {
     const person = await newPerson()
     const on = await ask(person, policyOf(person, { max_total_fee: undefined }))
     const [, shown = ''] = /Fees of at most ([0-9.]+) ETH in all/.exec(await textOf(on, 'consent')) ?? []
@@ -195,7 +195,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(policy.max_total_fee).toBe(BigInt(whole + fraction.padEnd(18, '0')).toString())
   })
 
-  longTest('goes back with an error if the user does not allow it, before or after the login', async () => {
+  test('goes back with an error if the user does not allow it, before or after the login', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await press(on, 'Don’t allow')
@@ -213,7 +213,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await world.sessionsOf(await world.userIdOf(person.email))).toEqual(['email_code logout'])
   })
 
-  longTest('counts wrong PINs, reports them at the field, and says when the wallets are locked', async () => {
+  test('counts wrong PINs, reports them at the field, and says when the wallets are locked', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await allow(on, '12')
@@ -235,7 +235,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toEqual([])
   })
 
-  longTest('takes a recovery code in place of the PIN, and tells a typing error from a wrong code', async () => {
+  test('takes a recovery code in place of the PIN, and tells a typing error from a wrong code', async () => {
     const person = await newPerson()
     const [code, other] = [await newCode(person), await newCode(await newPerson())]
     const on = await ask(person)
@@ -263,7 +263,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
   })
 
-  longTest('goes back to the PIN, and nothing of the code is left in the field', async () => {
+  test('goes back to the PIN, and nothing of the code is left in the field', async () => {
     const person = await newPerson()
     const on = await ask(person)
     await press(on, 'Use your recovery code')
@@ -276,7 +276,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toHaveLength(1)
   })
 
-  longTest('takes what a passkey computes, if an app has bound that passkey', async () => {
+  test('takes what a passkey computes, if an app has bound that passkey', async () => {
     const person = await newPerson()
     const on = await world.newPage({ viewport: { width: 390, height: 844 } })
     await bePasswordManager(on, 'plain')
@@ -316,7 +316,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toEqual([])
   })
 
-  longTest('says so if a passkey computes no secrets', async () => {
+  test('says so if a passkey computes no secrets', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await giveAuthenticator(on)
@@ -334,25 +334,22 @@ describe.skipIf(!isHere)('the consent page', () => {
     await answerTo(on)
   })
 
-  longTest(
-    'shows the login again when the session has ended, and then continues, also with only the keyboard',
-    async () => {
-      const person = await newPerson()
-      const on = await ask(person)
-      await world.endSessions()
-      await allow(on)
-      await isShown(on, 'ways')
-      expect(await problemOn(on)).toBe('You are logged out. Log in again.')
-      await logIn(on, person)
-      await isShown(on, 'consent')
-      expect(await on.evaluate(() => document.activeElement?.id)).toBe('consent-title')
-      for (const key of ['Tab', ...PIN, 'Enter']) await on.keyboard.press(key)
-      const { policy_id } = await answerTo(on)
-      expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
-    },
-  )
+  test('shows the login again when the session has ended, and then continues, also with only the keyboard', async () => {
+    const person = await newPerson()
+    const on = await ask(person)
+    await world.endSessions()
+    await allow(on)
+    await isShown(on, 'ways')
+    expect(await problemOn(on)).toBe('You are logged out. Log in again.')
+    await logIn(on, person)
+    await isShown(on, 'consent')
+    expect(await on.evaluate(() => document.activeElement?.id)).toBe('consent-title')
+    for (const key of ['Tab', ...PIN, 'Enter']) await on.keyboard.press(key)
+    const { policy_id } = await answerTo(on)
+    expect((await policiesOf(person)).map(({ uuid }: { uuid: string }) => uuid)).toEqual([policy_id])
+  })
 
-  longTest('says why it cannot show a policy: another user’s wallet, invalid rules, or no node', async () => {
+  test('says why it cannot show a policy: another user’s wallet, invalid rules, or no node', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await openAs(other, linkOf(policyOf(person)))
     await isShown(on, 'refused')
@@ -390,7 +387,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await textOf(on, 'refused')).toContain('"expires_at" must be a time in the future.')
   })
 
-  longTest('keeps users on the page if the app gave no address', async () => {
+  test('keeps users on the page if the app gave no address', async () => {
     const person = await newPerson()
     const { searchParams } = new URL(linkOf(policyOf(person)))
     searchParams.delete('redirect_uri')
@@ -403,7 +400,7 @@ describe.skipIf(!isHere)('the consent page', () => {
     expect(await policiesOf(person)).toHaveLength(1)
   })
 
-  longTest("shows strangers' texts as text, shortened and separate from its own words", async () => {
+  test("shows strangers' texts as text, shortened and separate from its own words", async () => {
     const person = await newPerson()
     const markup = '<img src=x onerror="document.title=1">'
     const token = await chain.deploy('TestToken', [`\u202eevil ${markup} ${'long '.repeat(60)}`, 'משלום', 6])
@@ -521,7 +518,7 @@ describe.skipIf(!isHere)('the consent page', () => {
   })
 
   describe('for granted policies', () => {
-    longTest('the account lists each one with its use, and revokes it with the PIN', async () => {
+    test('the account lists each one with its use, and revokes it with the PIN', async () => {
       const person = await newPerson()
       const on = await openAs(person, world.addressOf())
       await press(on, /^What Test may do/)
@@ -563,7 +560,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect((await policiesOf(person)).map(({ name }: { name: string }) => name)).toEqual(['Second'])
     })
 
-    longTest('an app can ask the user to revoke one', async () => {
+    test('an app can ask the user to revoke one', async () => {
       const person = await newPerson()
       const uuid = await grant(person)
       const address = (policy_id: string) =>
@@ -584,7 +581,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect(await textOf(on, 'refused')).toContain('not yours')
     })
 
-    longTest('the list has an address of its own, and leads back to the app', async () => {
+    test('the list has an address of its own, and leads back to the app', async () => {
       const person = await newPerson()
       await grant(person)
       const query = { project_id: world.projectId, redirect_uri: `${world.app.origin}/back`, state: 's' }
@@ -644,7 +641,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       await isShown(on, 'approvals')
     }
 
-    longTest('says what the request would do, and the passkey approves exactly that', async () => {
+    test('says what the request would do, and the passkey approves exactly that', async () => {
       const { on, id } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)
@@ -667,7 +664,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       await checkLooks(on)
     })
 
-    longTest('whoever has approved can still reject, also after another login', async () => {
+    test('whoever has approved can still reject, also after another login', async () => {
       const { on, id } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)
@@ -680,7 +677,7 @@ describe.skipIf(!isHere)('the consent page', () => {
       expect(await asked.again()).toBe(409)
     })
 
-    longTest('a rejection ends it; without the passkey nothing is decided', async () => {
+    test('a rejection ends it; without the passkey nothing is decided', async () => {
       const { on, id, authenticator } = await newApprover()
       const asked = await askFor(id)
       await openApprovals(on)

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import type { Hex } from 'viem'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { isLeftOut, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -152,14 +151,13 @@ const survives = async (
 }
 
 describe('a worker that holds the followers of a network', () => {
-  longTest('and is stopped by a signal: another one takes them over', async () => {
+  test('and is stopped by a signal: another one takes them over', async () => {
     const two = await startTwo()
     const signal = (name: 'SIGSTOP' | 'SIGCONT') => (index: number) => two[index]?.worker.kill(name)
     await survives(two, { stop: signal('SIGSTOP'), goOn: signal('SIGCONT') })
   })
 
-  const what = 'how soon another worker takes over from one that is stopped'
-  test.skipIf(isLeftOut(what))('and is stopped by a signal: another one has them within 15 seconds', async () => {
+  test('and is stopped by a signal: another one has them within 15 seconds', async () => {
     const two = await startTwo()
     const wallet = await fundedWallet()
     await service.settled(await send(wallet), TAKEN_OVER_MS)
@@ -177,7 +175,7 @@ describe('a worker that holds the followers of a network', () => {
     await survives(two, { stop: (index) => proxies[index]?.freeze(), goOn: (index) => proxies[index]?.thaw() })
   })
 
-  longTest('and is stopped with nobody beside it: /readyz and the views say so, until it goes on', async () => {
+  test('and is stopped with nobody beside it: /readyz and the views say so, until it goes on', async () => {
     const wallet = await fundedWallet()
     const worker = startWorker()
     await service.settled(await send(wallet), TAKEN_OVER_MS)
@@ -194,7 +192,7 @@ describe('a worker that holds the followers of a network', () => {
   })
 })
 
-longTest('a worker whose clock jumps by a day, ahead and behind, goes on and counts as living', async () => {
+test('a worker whose clock jumps by a day, ahead and behind, goes on and counts as living', async () => {
   const wallet = await fundedWallet()
   const preload = fileURLToPath(new URL('../support/jumping-clock.ts', import.meta.url))
   const [first] = await startTwo({ BUN_OPTIONS: `--preload=${preload}` })
@@ -243,7 +241,7 @@ describe('a vault whose network is lost in a transaction', () => {
 })
 
 describe('an API process whose network is lost in a transaction', () => {
-  longTest('frees its signer within seconds; its own request ends, and is done at most once', async () => {
+  test('frees its signer within seconds; its own request ends, and is done at most once', async () => {
     const apiProxy = await startTcpProxy(service.database.apiUrl)
     const lost = await startService({
       database: { ...service.database, close: async () => {} },

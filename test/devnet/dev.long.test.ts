@@ -13,7 +13,6 @@ import { callRpc } from '../../devnet/rpc.ts'
 import { accountKey, publicKeyFrom, readFree } from '../../devnet/substrate-account.ts'
 import { withDevStack } from '../../src/operators/cli/dev-stack.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
-import { longTest } from '../support/long.ts'
 import { walkContractWallet } from './contract-wallet-walk.ts'
 import { beginWalkAtUsualPlace, pasteWalks, walkPages } from './pages-walk.ts'
 
@@ -148,7 +147,7 @@ const balance = async (dev: DevJson, network: string, address: unknown): Promise
   return readFree(String(await callRpc(url, 'state_getStorage', [accountKey(publicKeyFrom(String(address)))])))
 }
 
-longTest(
+test(
   'the stack starts, keeps its data, survives a kill, and stops cleanly',
   async () => {
     const first = run()
@@ -288,7 +287,7 @@ test(
   TIMEOUT_MS,
 )
 
-longTest(
+test(
   'the stack ends with a warning if a part ends by itself, except for a Substrate chain',
   async () => {
     const stack = run()

@@ -6,7 +6,6 @@ import type { Network } from '../../db/words.ts'
 import { CRONTAB } from '../../jobs/queue.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
-import { longTest } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 
@@ -42,7 +41,7 @@ const send = async (network: Network, from: string): Promise<string> => {
   return answer.json.transaction_id
 }
 
-longTest('intents on a node that hangs do not hold up those of another network', async () => {
+test('intents on a node that hangs do not hold up those of another network', async () => {
   const [slow, quick] = [await fundedWallet('Polygon', sick), await fundedWallet('Ethereum', healthy)]
   const before = await send('Ethereum', quick)
   expect((await service.settled(before, SETTLED_MS)).json).toMatchObject({ status: 'success' })

@@ -12,7 +12,6 @@ import { startRestoring } from '../../src/operators/restore/after-failover.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { longTest } from '../support/long.ts'
 import { createDatabaseOn, onServer } from '../support/postgres.ts'
 import type { Service } from '../support/service.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -84,18 +83,14 @@ const walletsOfEach = async () => {
 
 const isAnyBehind = async () => (await states()).some(({ is_behind }) => is_behind)
 
-longTest(
-  'a vault whose database is unavailable ends on a signal',
-  async () => {
-    await api.newWallet({ network })
-    proxy.turnTo(NOBODY)
-    proxy.cut()
-    expect(await world.stopVaults()).toEqual([0, 0])
-    proxy.turnTo(server.port)
-    await world.startVaults()
-  },
-  60_000,
-)
+test('a vault whose database is unavailable ends on a signal', async () => {
+  await api.newWallet({ network })
+  proxy.turnTo(NOBODY)
+  proxy.cut()
+  expect(await world.stopVaults()).toEqual([0, 0])
+  proxy.turnTo(server.port)
+  await world.startVaults()
+}, 60_000)
 
 /** The transaction in which the API recorded a request. */
 const xidOf = (key: string): Promise<string> =>
@@ -159,105 +154,93 @@ test('rows that only the API wrote, and that are gone when PostgreSQL was starte
   expect(one).toEqual(two)
 }, 240_000)
 
-longTest(
-  'what is missing is judged before anything is written: while a vault is away, nothing is',
-  async () => {
-    const { all, first, second } = await walletsOfEach()
-    const ids = all.map(({ id }) => id)
-    await until(isSettled)
-    await world.stopVault(1)
-    await onServer(server.url, (sql) => sql`delete from wallets where id in ${sql(ids)}`)
-    await server.restart()
-    // Others look, too. What this one says it has judged.
-    const judged = Promise.withResolvers<readonly string[]>()
-    const error = (facts: object | string) => judged.resolve((facts as { missing: readonly string[] }).missing)
-    const stop = startRestoring({ ...api.ctx, config: readConfig(api.variables), log: { ...api.ctx.log, error } })
-    try {
-      expect((await judged.promise).toSorted()).toEqual(second.map(({ id }) => id).toSorted())
-    } finally {
-      await stop()
-    }
-    const present = await onServer(server.url, (sql) => sql`select id from wallets where id in ${sql(ids)}`)
-    expect([...present]).toEqual([])
-    expect(first.length).toBeGreaterThan(0)
-    await world.restartVaults()
-    for (const { address } of all) await until(async () => (await signMessage(address)) === 'done')
-  },
-  120_000,
-)
-
-longTest(
-  'a transaction that cannot be recorded stops no other one, and freezes its wallet',
-  async () => {
-    const [stuck, other, third] = [
-      await api.newWallet({ network }),
-      await api.newWallet({ network }),
-      await api.newWallet({ network }),
-    ]
-    const pay = async ({ address }: typeof stuck): Promise<string> => {
-      await chain.fund(address)
-      const unsigned_transaction = { to: randomAddress(), value: '1' }
-      const body = { network, signer_wallet_address: address, unsigned_transaction, developer_secret: SECRET }
-      return (await api.post('/transactions/sign-and-send', body)).json.transaction_id
-    }
-    const [lost, lostToo, kept] = [await pay(stuck), await pay(other), await pay(third)]
-    await until(isSettled)
-    // A hash belongs to one transaction.
-    const setHash = (hash: string) =>
-      onServer(server.url, async (sql) => {
-        await sql`update attempts set hash = ${hash} where transaction_id = ${kept} and kind = 'rung' and rung = 0`
-      })
-    const hashes = await onServer(server.url, async (sql) => {
-      const first = sql`select hash from attempts where kind = 'rung' and rung = 0 and transaction_id`
-      const [[ofLost], [ofKept]] = [await sql`${first} = ${lost}`, await sql`${first} = ${kept}`]
-      await sql`delete from attempts where transaction_id in ${sql([lost, lostToo])}`
-      await sql`delete from transactions where id in ${sql([lost, lostToo])}`
-      return { lost: ofLost?.hash as string, kept: ofKept?.hash as string }
-    })
-    await setHash(hashes.lost)
-    await server.restart()
-    await until(async () => (await signMessage(other.address)) === 'done')
-    const recorded = await onServer(
-      server.url,
-      (sql) => sql`select id from transactions where id in ${sql([lost, lostToo])}`,
-    )
-    expect([...recorded]).toEqual([{ id: lostToo }])
-    expect(await signMessage(stuck.address)).toBe('frozen')
-    const freezes = await listFreezes(api.ctx.db)
-    expect(freezes.filter(({ walletId }) => walletId === stuck.id)).toEqual([
-      expect.objectContaining({ reason: expect.stringContaining(lost) }),
-    ])
-    // When what stood in its way is gone.
-    await setHash(hashes.kept)
-    const { output } = await runCli(['restore', '--json'], api.variables)
-    expect(JSON.parse(output)).toMatchObject({ transactions: 1, skipped: [] })
-    expect((await runCli(['unfreeze', 'wallet', stuck.id, '--reason', 'restored'], api.variables)).exitCode).toBe(0)
-    expect(await signMessage(stuck.address)).toBe('done')
-  },
-  60_000,
-)
-
-longTest(
-  'after an attempt to restore that failed, the next one comes later',
-  async () => {
-    const times: number[] = []
-    const unrecorded = () => {
-      times.push(performance.now())
-      return Promise.reject(new Error('an error of another kind'))
-    }
-    const stop = startRestoring({
-      ...api.ctx,
-      config: readConfig(api.variables),
-      vault: { ...api.ctx.vault, unrecorded },
-    })
-    await until(() => times.length === 4)
+test('what is missing is judged before anything is written: while a vault is away, nothing is', async () => {
+  const { all, first, second } = await walletsOfEach()
+  const ids = all.map(({ id }) => id)
+  await until(isSettled)
+  await world.stopVault(1)
+  await onServer(server.url, (sql) => sql`delete from wallets where id in ${sql(ids)}`)
+  await server.restart()
+  // Others look, too. What this one says it has judged.
+  const judged = Promise.withResolvers<readonly string[]>()
+  const error = (facts: object | string) => judged.resolve((facts as { missing: readonly string[] }).missing)
+  const stop = startRestoring({ ...api.ctx, config: readConfig(api.variables), log: { ...api.ctx.log, error } })
+  try {
+    expect((await judged.promise).toSorted()).toEqual(second.map(({ id }) => id).toSorted())
+  } finally {
     await stop()
-    const pauses = times.slice(1).map((time, index) => Math.round((time - (times[index] ?? 0)) / 100))
-    expect(pauses[1]).toBeGreaterThanOrEqual(20)
-    expect(pauses[2]).toBeGreaterThanOrEqual(40)
-  },
-  60_000,
-)
+  }
+  const present = await onServer(server.url, (sql) => sql`select id from wallets where id in ${sql(ids)}`)
+  expect([...present]).toEqual([])
+  expect(first.length).toBeGreaterThan(0)
+  await world.restartVaults()
+  for (const { address } of all) await until(async () => (await signMessage(address)) === 'done')
+}, 120_000)
+
+test('a transaction that cannot be recorded stops no other one, and freezes its wallet', async () => {
+  const [stuck, other, third] = [
+    await api.newWallet({ network }),
+    await api.newWallet({ network }),
+    await api.newWallet({ network }),
+  ]
+  const pay = async ({ address }: typeof stuck): Promise<string> => {
+    await chain.fund(address)
+    const unsigned_transaction = { to: randomAddress(), value: '1' }
+    const body = { network, signer_wallet_address: address, unsigned_transaction, developer_secret: SECRET }
+    return (await api.post('/transactions/sign-and-send', body)).json.transaction_id
+  }
+  const [lost, lostToo, kept] = [await pay(stuck), await pay(other), await pay(third)]
+  await until(isSettled)
+  // A hash belongs to one transaction.
+  const setHash = (hash: string) =>
+    onServer(server.url, async (sql) => {
+      await sql`update attempts set hash = ${hash} where transaction_id = ${kept} and kind = 'rung' and rung = 0`
+    })
+  const hashes = await onServer(server.url, async (sql) => {
+    const first = sql`select hash from attempts where kind = 'rung' and rung = 0 and transaction_id`
+    const [[ofLost], [ofKept]] = [await sql`${first} = ${lost}`, await sql`${first} = ${kept}`]
+    await sql`delete from attempts where transaction_id in ${sql([lost, lostToo])}`
+    await sql`delete from transactions where id in ${sql([lost, lostToo])}`
+    return { lost: ofLost?.hash as string, kept: ofKept?.hash as string }
+  })
+  await setHash(hashes.lost)
+  await server.restart()
+  await until(async () => (await signMessage(other.address)) === 'done')
+  const recorded = await onServer(
+    server.url,
+    (sql) => sql`select id from transactions where id in ${sql([lost, lostToo])}`,
+  )
+  expect([...recorded]).toEqual([{ id: lostToo }])
+  expect(await signMessage(stuck.address)).toBe('frozen')
+  const freezes = await listFreezes(api.ctx.db)
+  expect(freezes.filter(({ walletId }) => walletId === stuck.id)).toEqual([
+    expect.objectContaining({ reason: expect.stringContaining(lost) }),
+  ])
+  // When what stood in its way is gone.
+  await setHash(hashes.kept)
+  const { output } = await runCli(['restore', '--json'], api.variables)
+  expect(JSON.parse(output)).toMatchObject({ transactions: 1, skipped: [] })
+  expect((await runCli(['unfreeze', 'wallet', stuck.id, '--reason', 'restored'], api.variables)).exitCode).toBe(0)
+  expect(await signMessage(stuck.address)).toBe('done')
+}, 60_000)
+
+test('after an attempt to restore that failed, the next one comes later', async () => {
+  const times: number[] = []
+  const unrecorded = () => {
+    times.push(performance.now())
+    return Promise.reject(new Error('an error of another kind'))
+  }
+  const stop = startRestoring({
+    ...api.ctx,
+    config: readConfig(api.variables),
+    vault: { ...api.ctx.vault, unrecorded },
+  })
+  await until(() => times.length === 4)
+  await stop()
+  const pauses = times.slice(1).map((time, index) => Math.round((time - (times[index] ?? 0)) / 100))
+  expect(pauses[1]).toBeGreaterThanOrEqual(20)
+  expect(pauses[2]).toBeGreaterThanOrEqual(40)
+}, 60_000)
 
 test('a late copy that takes the place of the database at once is noticed before anything is signed', async () => {
   const { address } = await api.newWallet({ network })

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { createProject } from '../../src/operators/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLong } from '../support/long.ts'
 import { bePasswordManager, giveAuthenticator, type LoginWorld, newAddress, startLoginWorld } from './login-world.ts'
 
 const network = 'Ethereum'
@@ -142,7 +142,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await chain?.stop()
   })
 
-  longTest('a user makes a code, signs with it, changes the PIN, forgets it, and comes back', async () => {
+  test('a user makes a code, signs with it, changes the PIN, forgets it, and comes back', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     const addresses: string[] = []
@@ -228,7 +228,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await on.evaluate(() => history.length)).toBeLessThanOrEqual(3)
   })
 
-  longTest('a passkey is added, opens and sets a new PIN after a reload, and does not remove itself', async () => {
+  test('a passkey is added, opens and sets a new PIN after a reload, and does not remove itself', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await bePasswordManager(on, 'prototype')
@@ -258,7 +258,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await secretsOf(person)).toEqual([])
   })
 
-  longTest('a passkey of somebody else on the same device, or one that computes nothing, is not added', async () => {
+  test('a passkey of somebody else on the same device, or one that computes nothing, is not added', async () => {
     const [person, other] = [await newPerson(), await newPerson()]
     const on = await world.newPage()
     await giveAuthenticator(on, { hasPrf: true })
@@ -285,7 +285,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await secretsOf(person)).toEqual([])
   })
 
-  longTest('nobody removes the last way: a code does not remove itself, and the PIN has no button', async () => {
+  test('nobody removes the last way: a code does not remove itself, and the PIN has no button', async () => {
     const person = await newPerson()
     const code = await newCodeOf(person)
     const on = await open(person)
@@ -341,7 +341,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect([developer.status, developer.json.code]).toEqual([403, 'user_session_required'])
   })
 
-  longTest('wrong codes are no guesses at the PIN', async () => {
+  test('wrong codes are no guesses at the PIN', async () => {
     const person = await newPerson()
     await newCodeOf(person)
     const wrong = await newCodeOf(await newPerson())
@@ -358,7 +358,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await sign(person, { user_pin: PIN })).toBe(200)
   })
 
-  longTest('two windows at once: the second says what happened before, and shows what is there', async () => {
+  test('two windows at once: the second says what happened before, and shows what is there', async () => {
     const person = await newPerson()
     await newCodeOf(person)
     const [first, second] = [await open(person), await open(person)]
@@ -400,7 +400,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await sign(person, { user_pin: NEW })).toBe(200)
   })
 
-  longTest('a page that stayed open asks for a fresh login before a change', async () => {
+  test('a page that stayed open asks for a fresh login before a change', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await on.clock.install()
@@ -416,7 +416,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     expect(await world.sessionsOf(person.userId)).toEqual(['email_code logout'])
   })
 
-  longTest('the keyboard alone is enough', async () => {
+  test('the keyboard alone is enough', async () => {
     const person = await newPerson()
     const on = await open(person)
     expect(await on.evaluate(() => document.activeElement?.id)).toBe('credentials-title')
@@ -433,7 +433,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await status(on, 'Your recovery code is ready.')
   })
 
-  longTest('leaves nothing behind when the page is left or goes back to the app', async () => {
+  test('leaves nothing behind when the page is left or goes back to the app', async () => {
     const person = await newPerson()
     const on = await open(
       person,
@@ -460,7 +460,7 @@ describe.skipIf(!hasChromium())('the page of what opens the wallets', () => {
     await on.waitForURL(`${world.app.origin}/other`)
   })
 
-  longTest('the login page leads there and back, also for a user without a wallet', async () => {
+  test('the login page leads there and back, also for a user without a wallet', async () => {
     const person = await newPerson()
     const on = await world.newPage()
     await world.openLogin({}, on)
