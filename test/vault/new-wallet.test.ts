@@ -125,7 +125,7 @@ const cases = Object.entries(MATRIX).flatMap(([had, modes]) =>
   ),
 ) as { had: Had; mode: ControlMode; given: Given; expected: string }[]
 
-/** A third of them in the suite. The two secrets that must not be enough alone for another's keyring are among them. */
+/** In the suite a third, among them the secret alone and the PIN alone for a keyring of the other mode. */
 const shown = isLong ? cases : cases.filter((_, index) => index % 3 === 2)
 
 describe('a wallet', () => {
