@@ -61,7 +61,7 @@ const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
 }
 
 describe('the schema', () => {
-  longTest('is what the migrations create in an empty database', async () => {
+  test('is what the migrations create in an empty database', async () => {
     const [row] = await owner<{ name: string }[]>`select current_database() || '_declared' as name`
     const name = row?.name ?? ''
     await owner.unsafe(`create database ${name}`)
