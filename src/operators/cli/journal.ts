@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { openVaultsAsOperator, operatorSocketsOf } from '../../vault/client/vaults.ts'
+import { type Named, openVaultsAsOperator, operatorSocketsOf, withEachVault } from '../../vault/client/vaults.ts'
 import type { OperatorVault } from '../../vault/contract/vault.ts'
 import type { ReadingCtx } from '../ctx.ts'
 import { checkRestored, releaseChecked } from '../restore/check.ts'
@@ -8,23 +8,10 @@ import { type Restored, restore } from '../restore/restore.ts'
 import { counted, instant, OPERATOR, rowAsJson, uuid } from './arguments.ts'
 import type { Shell } from './shell.ts'
 
-type NamedVault = { readonly socket: string; readonly vault: OperatorVault }
-
-/** Asks each vault that VAULT_SOCKET names, as each has a journal of its own. */
-const withEachVault = async <Result>(
+const withVaults = <Result>(
   { config }: ReadingCtx,
-  work: (vaults: readonly NamedVault[]) => Promise<Result>,
-): Promise<Result> => {
-  const vaults = operatorSocketsOf(config).map((socket) => ({
-    socket,
-    vault: openVaultsAsOperator({ config: { ...config, vaultSockets: [socket] }, process: 'cli' }),
-  }))
-  try {
-    return await work(vaults)
-  } finally {
-    for (const { vault } of vaults) vault.close()
-  }
-}
+  work: (vaults: readonly Named<OperatorVault>[]) => Promise<Result>,
+) => withEachVault(openVaultsAsOperator, { config, process: 'cli', sockets: operatorSocketsOf(config) }, work)
 
 const show = ({ withReadingCtx, print, printJson }: Shell): Command =>
   new Command('show')
@@ -32,7 +19,7 @@ const show = ({ withReadingCtx, print, printJson }: Shell): Command =>
     .option('--json', 'print a JSON array')
     .action(({ json }: { json?: boolean }) =>
       withReadingCtx((ctx) =>
-        withEachVault(ctx, async (vaults) => {
+        withVaults(ctx, async (vaults) => {
           const states = []
           for (const { socket, vault } of vaults) states.push({ socket, ...(await vault.journalState()) })
           if (json) return printJson(states.map(rowAsJson))
@@ -54,7 +41,7 @@ const compact = ({ withReadingCtx, print }: Shell): Command =>
     .requiredOption('--before <time>', 'for instance 2027-01-31T00:00:00Z', instant)
     .action(({ before }: { before: Date }) =>
       withReadingCtx((ctx) =>
-        withEachVault(ctx, async (vaults) => {
+        withVaults(ctx, async (vaults) => {
           for (const { socket, vault } of vaults) {
             const { leftOut } = await vault.compactJournal({ before })
             print(`${socket}: ${counted(leftOut, 'record')} left out.`)
@@ -72,7 +59,7 @@ const retire = ({ withReadingCtx, print }: Shell): Command =>
     .argument('<id>', 'as "journal show" prints it', uuid)
     .action((id: string) =>
       withReadingCtx((ctx) =>
-        withEachVault(ctx, async (vaults) => {
+        withVaults(ctx, async (vaults) => {
           let wasKnown = false
           for (const { vault } of vaults) wasKnown = (await vault.retireJournal({ id })).wasKnown || wasKnown
           print(
@@ -179,7 +166,7 @@ export const restoreCommands = (shell: Shell): Command =>
     .option('--json', 'print a JSON object')
     .action(({ json }: { json?: boolean }) =>
       shell.withOperatorCtx(async (ctx) => {
-        const restored = await withEachVault(ctx, (vaults) =>
+        const restored = await withVaults(ctx, (vaults) =>
           restore(
             ctx,
             vaults.map(({ vault }) => vault),

@@ -14,7 +14,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../platform/errors.ts'
 import { readAbout } from '../../signing/transactions/recorded.ts'
-import { openVaults } from '../../vault/client/vaults.ts'
+import { type Named, openVaults, withEachVault } from '../../vault/client/vaults.ts'
 import type { JournalNote, Vault } from '../../vault/contract/vault.ts'
 import { perhapsElsewhere } from './journals.ts'
 import { type RestoreCtx, readNotes, restoreNoted } from './restore.ts'
@@ -34,16 +34,16 @@ const idsOf = (note: JournalNote): readonly (string | undefined)[] => {
 }
 
 /** Asks each vault by itself. Those that do not answer are left out. */
-const askEach = async (vaults: readonly Vault[]) => {
-  const answers = await Promise.allSettled(vaults.map((vault) => vault.unrecorded()))
+const askEach = async (vaults: readonly Named<Vault>[]) => {
+  const answers = await Promise.allSettled(vaults.map(({ vault }) => vault.unrecorded()))
   return answers.flatMap((answer, index) => {
-    const vault = vaults[index]
-    return answer.status === 'fulfilled' && vault !== undefined ? [{ vault, state: answer.value }] : []
+    const named = vaults[index]
+    return answer.status === 'fulfilled' && named !== undefined ? [{ vault: named.vault, state: answer.value }] : []
   })
 }
 
 /** Writes what the vaults' notes have and the database lacks, or returns what perhaps an unread journal has. */
-const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Vault[]): Promise<readonly string[]> => {
+const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Named<Vault>[]): Promise<readonly string[]> => {
   const reached = await askEach(vaults)
   // If records are missing, too, an operator restores all.
   if (reached.some(({ state }) => state.lacking === 'records')) return []
@@ -58,21 +58,6 @@ const restoreAfterFailover = async (ctx: FailoverCtx, vaults: readonly Vault[]):
   return []
 }
 
-/** Opens a connection to each vault, as each has a journal of its own. */
-const withEachVault = async <Result>(
-  ctx: FailoverCtx,
-  work: (vaults: readonly Vault[]) => Promise<Result>,
-): Promise<Result> => {
-  const vaults = ctx.config.vaultSockets.map((socket) =>
-    openVaults({ config: { ...ctx.config, vaultSockets: [socket] }, process: 'failover' }),
-  )
-  try {
-    return await work(vaults)
-  } finally {
-    for (const vault of vaults) vault.close()
-  }
-}
-
 /** Looks every second whether a vault waits for rows, and less often after failed attempts. @returns what stops it. */
 export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
   const stopping = new AbortController()
@@ -80,7 +65,9 @@ export const startRestoring = (ctx: FailoverCtx): (() => Promise<void>) => {
   const look = async (): Promise<void> => {
     // Calls go to the vaults in turn.
     if ((await ctx.vault.unrecorded()).lacking !== 'rows_of_notes') return
-    const missing = await withEachVault(ctx, (vaults) => restoreAfterFailover(ctx, vaults))
+    const missing = await withEachVault(openVaults, { config: ctx.config, process: 'failover' }, (vaults) =>
+      restoreAfterFailover(ctx, vaults),
+    )
     const isNew = missing.join() !== reported
     reported = missing.join()
     if (isNew && missing.length > 0) {

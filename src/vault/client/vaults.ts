@@ -66,6 +66,25 @@ export const openVaultsAsOperator = (input: Reaching): Remote<OperatorVault> => 
   return connectOperatorVault({ ...optionsOf(input), sockets })
 }
 
+export type Named<AnyVault> = { readonly socket: string; readonly vault: AnyVault }
+
+/** Connects to each vault by itself, as each has a journal of its own, until the work has ended. */
+export const withEachVault = async <AnyVault extends Vault, Result>(
+  open: (input: Process) => Remote<AnyVault>,
+  { config, process, sockets = config.vaultSockets }: Process & { readonly sockets?: readonly string[] },
+  work: (vaults: readonly Named<AnyVault>[]) => Promise<Result>,
+): Promise<Result> => {
+  const vaults = sockets.map((socket) => ({
+    socket,
+    vault: open({ config: { ...config, vaultSockets: [socket] }, process }),
+  }))
+  try {
+    return await work(vaults)
+  } finally {
+    for (const { vault } of vaults) vault.close()
+  }
+}
+
 /** Adds the vault to a context, which then closes both. */
 export const withVault = async <AnyVault, Base extends HasClose>(
   vault: Remote<AnyVault>,
