@@ -600,10 +600,13 @@ describe('calls of the runtime', () => {
     }
 
     await service.post('/policies/revoke', { uuid: first, user_pin: PIN })
-    const last = await policy({ max_total_fee: String(2n * fee - 1n) })
+    // Enough for one payment and not for two, also if the runtime's fee changes a little from block to block.
+    const last = await policy({ max_total_fee: String(fee + fee / 2n) })
     const [one, two] = [await send(address, payment), await send(address, payment)]
     expect([told(one), told(two)]).toEqual([DONE, DENIED])
-    expect((await spent(last)).fee).toBe(fee)
+    const paid = (await spent(last)).fee
+    expect(paid).toBeGreaterThan((fee * 9n) / 10n)
+    expect(paid).toBeLessThan((fee * 11n) / 10n)
     expect(await sql`select from transactions where wallet_id = ${id}`).toHaveLength(1)
   })
 
