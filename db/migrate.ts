@@ -95,8 +95,8 @@ type Options = {
 /**
  * Brings tables, job queue, roles, grants and views up to date. Idempotent; several processes may run it at once.
  * @param databaseUrl of a role that may create roles and owns the database.
- * @throws Error for a database from before the baseline, and if a lock is held for too long. Then no table of ours has
- * changed; if a newer graphile-worker had changed its own, the operators' views are missing until the next run.
+ * @throws Error for a database from before the baseline, and if a lock is held for too long. Then no table of Strongroom
+ * has changed. If graphile-worker had changed its own tables, the operators' views are missing until the next run.
  */
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
   const { attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
@@ -143,7 +143,7 @@ const withPatience = async (
       if (!(error instanceof pg.DatabaseError && [LOCK_NOT_AVAILABLE, DEADLOCK].includes(error.code ?? ''))) throw error
       if (attempt === attemptsMax) {
         throw new Error(
-          'The database was not migrated, and no table of ours was changed: another session kept a table locked (a dump, or a transaction that stays open). Run it again when that has ended.',
+          'The database was not migrated, and no table of Strongroom was changed: another session kept a table locked (a dump, or a transaction that stays open). Run it again when that has ended.',
           { cause: error },
         )
       }

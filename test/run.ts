@@ -76,24 +76,30 @@ export const closingLine = ({ passed, failed, skipped }: Tally): string =>
 
 /** Begins of the paths of the files that take longest, about six seconds and more. */
 export const LONGEST = [
-  ...[
-    'test/client/client',
-    'test/cli/project',
-    'test/console/',
-    'test/e2e/',
-    'test/issuers/callers',
-    'test/metrics/metrics',
-  ],
-  ...[
-    'test/policies/contract-wallets',
-    'test/policies/forged-policies',
-    'test/security/taken-api',
-    'test/users/passkeys',
-  ],
-  ...['test/transactions/contract-wallet', 'test/transactions/faults', 'test/transactions/outside'],
-  ...['test/transactions/send', 'test/transactions/substrate', 'test/vault/change-credential', 'test/vault/export'],
-  ...['test/vault/new-wallet', 'test/vault/rotate-root', 'test/vault/undone-writes', 'test/vault/user-secrets'],
-  ...['test/wallets/crash', 'test/wallets/forged-wallets', 'test/webhooks/deliver', 'test/keys/rotate-identity'],
+  'test/cli/project',
+  'test/client/client',
+  'test/console/',
+  'test/e2e/',
+  'test/issuers/callers',
+  'test/keys/rotate-identity',
+  'test/metrics/metrics',
+  'test/policies/contract-wallets',
+  'test/policies/forged-policies',
+  'test/security/taken-api',
+  'test/transactions/contract-wallet',
+  'test/transactions/faults',
+  'test/transactions/outside',
+  'test/transactions/send',
+  'test/transactions/substrate',
+  'test/users/passkeys',
+  'test/vault/change-credential',
+  'test/vault/export',
+  'test/vault/new-wallet',
+  'test/vault/rotate-root',
+  'test/vault/undone-writes',
+  'test/vault/user-secrets',
+  'test/wallets/forged-wallets',
+  'test/webhooks/deliver',
 ]
 
 /**

@@ -103,7 +103,7 @@ describe('a migration with changes', () => {
     )
     await underReader(async () => {
       const migrated = migrate(service.database.url, { migrationsFolder, attemptsMax: 2, pauseMs: 100 })
-      await expect(migrated).rejects.toThrow('no table of ours was changed: another session kept a table locked')
+      await expect(migrated).rejects.toThrow('no table of Strongroom was changed: another session kept a table locked')
       expect(await objects()).toEqual(before)
       expect((await send()).json).toMatchObject({ status: 'submitted' })
     })

@@ -7,10 +7,10 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { isLong } from '../support/long.ts'
+import { hasChromium } from '../support/chromium.ts'
 import {
   bePasswordManager,
+  checkLooks,
   giveAuthenticator,
   type LoginWorld,
   newAddress,
@@ -124,18 +124,6 @@ const pay = (person: Person, value: string) =>
     developer_secret: 'testnet-secret',
     unsigned_transaction: { to: FRIEND, value },
   })
-
-/** As it is now, on a phone and on a desk, in light and dark. The suite looks at a phone in the dark alone. */
-const checkLooks = async (on: Page): Promise<void> => {
-  for (const width of isLong ? [1_280, 390] : [390]) {
-    await on.setViewportSize({ width, height: 844 })
-    for (const colorScheme of isLong ? (['light', 'dark'] as const) : (['dark'] as const)) {
-      await on.emulateMedia({ colorScheme })
-      expect(await accessibilityProblemsOn(on)).toEqual([])
-    }
-    expect(await on.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-  }
-}
 
 describe.skipIf(!isHere)('the consent page', () => {
   beforeAll(async () => {

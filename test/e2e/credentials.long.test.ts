@@ -5,9 +5,15 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { createProject } from '../../src/operators/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { isLong } from '../support/long.ts'
-import { bePasswordManager, giveAuthenticator, type LoginWorld, newAddress, startLoginWorld } from './login-world.ts'
+import { hasChromium } from '../support/chromium.ts'
+import {
+  bePasswordManager,
+  checkLooks,
+  giveAuthenticator,
+  type LoginWorld,
+  newAddress,
+  startLoginWorld,
+} from './login-world.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -109,18 +115,6 @@ const secretsOf = async ({ address }: Person): Promise<string[]> =>
   (await world.service.get('/wallets/user-secrets', { network, address })).json.map(
     ({ kind }: { kind: string }) => kind,
   )
-
-/** As it is now, on a desk and on a phone, in light and dark. The suite looks at a phone in the dark alone. */
-const checkLooks = async (on: Page): Promise<void> => {
-  for (const width of isLong ? [1_280, 390] : [390]) {
-    await on.setViewportSize({ width, height: 844 })
-    for (const colorScheme of isLong ? (['light', 'dark'] as const) : (['dark'] as const)) {
-      await on.emulateMedia({ colorScheme })
-      expect(await accessibilityProblemsOn(on)).toEqual([])
-    }
-    expect(await on.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
-  }
-}
 
 /** What is in the page, also in its fields, and what the browser keeps of it. */
 const leftIn = (on: Page): Promise<string> =>

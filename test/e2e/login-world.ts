@@ -1,6 +1,7 @@
 // The set-up for tests of the login page and its siblings: the service, a worker for its mail, Chromium, and a small
 // app of a project.
 
+import { expect } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, BrowserContext, CDPSession, Page, Request } from 'playwright-core'
@@ -12,7 +13,7 @@ import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
-import { startChromium } from '../support/chromium.ts'
+import { accessibilityProblemsOn, startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 import { sealSessions } from '../users/own-rows.ts'
@@ -321,4 +322,16 @@ export const interceptProof = async (page: Page, press: () => Promise<void>): Pr
   const request = await caught
   await page.unroute(path)
   return request.postDataJSON()
+}
+
+/** A page as it is now, at a desk and on a phone, in light and dark: it has no accessibility problems, and it fits. */
+export const checkLooks = async (on: Page): Promise<void> => {
+  for (const width of [1_280, 390]) {
+    await on.setViewportSize({ width, height: 844 })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await on.emulateMedia({ colorScheme })
+      expect(await accessibilityProblemsOn(on)).toEqual([])
+    }
+    expect(await on.evaluate(() => document.documentElement.scrollWidth)).toBe(width)
+  }
 }
