@@ -95,8 +95,8 @@ type Options = {
 /**
  * Brings tables, job queue, roles, grants and views up to date. Idempotent; several processes may run it at once.
  * @param databaseUrl of a role that may create roles and owns the database.
- * @throws Error for a database from before the baseline, and if a lock is held for too long. Then no table of Strongroom
- * has changed. If graphile-worker had changed its own tables, the operators' views are missing until the next run.
+ * @throws Error for a database from before the baseline, and if a lock is held for too long. Then no table of
+ * Strongroom has changed, but after a change of graphile-worker's own the operators' views wait for the next run.
  */
 export async function migrate(databaseUrl: string, options: Options = {}): Promise<void> {
   const { attemptsMax = ATTEMPTS_MAX, pauseMs = PAUSE_MS } = options
