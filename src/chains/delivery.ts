@@ -44,7 +44,7 @@ export type Delivery = {
   broadcast(raw: Hex): Promise<BroadcastOutcome>
   status(hash: Hex): Promise<HashStatus>
   /** Why a mined transaction failed, if a replay shows it; null if not. For networks whose status has no reason. */
-  failureReason(hash: Hex): Promise<string | null>
+  failureReason(mined: { readonly hash: Hex; readonly blockNumber: bigint }): Promise<string | null>
   /** The status of many hashes, in bounded batches. Some families find a hash only in the block where it was seen. */
   statuses(asked: readonly AskedHash[]): Promise<readonly HashStatus[]>
 }

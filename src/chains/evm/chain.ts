@@ -94,7 +94,7 @@ export const createEvmChain = ({ row, memory, ...nodes }: EvmChainInput): Chain 
     verifyMessage: (signed) => verifyMessage(certain, signed),
     broadcast: (raw) => deliver(pool.outbounds(), (outbound) => broadcast(outbound, raw)),
     status: (hash) => readStatus(certain, hash),
-    failureReason: (hash) => readFailureReason({ ...asked, rpc: certain }, hash),
+    failureReason: (mined) => readFailureReason({ ...asked, rpc: certain }, mined),
     statuses: (asked) => readStatuses(certain, asked),
     preview: (from, intents) => previewBundle({ ...asked, row, facts: sureFacts }, { from, intents }),
     calls: declaredCalls({ rpc: certain, memory, network, facts: sureFacts }),

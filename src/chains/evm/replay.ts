@@ -15,7 +15,7 @@ const STATE_GONE = 'the node no longer has the state that would show why'
 const SUCCEEDS =
   'its call alone succeeds on the states before and after its block, so it depended on others in the block'
 
-const parseMined = (value: unknown) => {
+const parseCall = (value: unknown) => {
   const transaction = record(value)
   const to = nullable(rawAddress)(transaction.to)
   return {
@@ -26,15 +26,16 @@ const parseMined = (value: unknown) => {
       input: bytes(transaction.input),
       gasLimit: quantity(transaction.gas),
     },
-    blockNumber: nullable(quantity)(transaction.blockNumber ?? null),
   }
 }
 
-type Mined = ReturnType<typeof parseMined>
+type Call = ReturnType<typeof parseCall>
+
+type Mined = { readonly hash: Hex; readonly blockNumber: bigint }
 
 const failureAt = async (
   { rpc }: NodeContext,
-  { from, call }: Mined,
+  { from, call }: Call,
   blockNumber: bigint,
 ): Promise<Failed | 'succeeds' | 'poor' | 'state_gone'> => {
   const answer = await rpc.try(question('eth_call', [transactionObject(from, call), toQuantity(blockNumber)], bytes))
@@ -47,18 +48,20 @@ const failureAt = async (
   return failedBy(answer.error)
 }
 
-const findReason = async (context: NodeContext, hash: Hex): Promise<string | null> => {
-  const mined = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseMined)))
-  if (mined === null || mined.blockNumber === null || mined.blockNumber === 0n) return null
-  const before = await failureAt(context, mined, mined.blockNumber - 1n)
-  const found = before === 'succeeds' || before === 'poor' ? await failureAt(context, mined, mined.blockNumber) : before
+/** A node may still say "pending" of a transaction whose receipt it has, so its answer is not asked for the block. */
+const findReason = async (context: NodeContext, { hash, blockNumber }: Mined): Promise<string | null> => {
+  if (blockNumber === 0n) return null
+  const sent = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseCall)))
+  if (sent === null) return null
+  const before = await failureAt(context, sent, blockNumber - 1n)
+  const found = before === 'succeeds' || before === 'poor' ? await failureAt(context, sent, blockNumber) : before
   if (found === 'state_gone') return STATE_GONE
   if (found === 'poor' || (found === 'succeeds' && before === 'poor')) return null
   if (found === 'succeeds') return SUCCEEDS
-  const [reason] = await describeFailures(context, [{ to: mined.call.to, failed: found }])
+  const [reason] = await describeFailures(context, [{ to: sent.call.to, failed: found }])
   return reason ?? found.failure
 }
 
 /** See `Delivery.failureReason`. A result must not wait for its reason. */
-export const readFailureReason = (context: NodeContext, hash: Hex): Promise<string | null> =>
-  unlessUnavailable(findReason(context, hash))
+export const readFailureReason = (context: NodeContext, mined: Mined): Promise<string | null> =>
+  unlessUnavailable(findReason(context, mined))

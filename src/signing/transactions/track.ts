@@ -48,7 +48,9 @@ const explainFailure = async (
   const { kind, contractWallet: address, input } = row
   if (hasSucceeded(row, status)) return null
   if (address === null || kind === 'deployment' || contractWallets === null) {
-    const reason = status.reason ?? (isHex(row.hash) ? await failureReason(row.hash) : null)
+    const reason =
+      status.reason ??
+      (isHex(row.hash) ? await failureReason({ hash: row.hash, blockNumber: status.blockNumber }) : null)
     return { code: 'execution_reverted', reason }
   }
   const wallet = { address, owner: row.signerAddress }

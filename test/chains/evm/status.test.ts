@@ -58,31 +58,53 @@ test('a creation has its contract address, and a failed transaction is failed', 
 })
 
 describe('the reason of a failed transaction', () => {
+  const minedOf = async (hash: Hex) => {
+    const { blockNumber, status } = await node.receiptOf(hash)
+    return { hash, blockNumber, status }
+  }
+
   const failing = async () => {
     const { abi, bytecode } = oddContract('Failing')
     const { contractAddress } = await node.receiptOf(await node.walletClient.deployContract({ abi, bytecode }))
-    return node.walletClient.sendTransaction({
-      to: contractAddress ?? other,
-      data: encodeFunctionData({ abi, functionName: 'text' }),
-      gas: 200_000n,
-    })
+    const failed = await minedOf(
+      await node.walletClient.sendTransaction({
+        to: contractAddress ?? other,
+        data: encodeFunctionData({ abi, functionName: 'text' }),
+        gas: 200_000n,
+      }),
+    )
+    expect(failed.status).toBe('reverted')
+    return failed
   }
 
   test('is that of a replay at its block', async () => {
-    const hash = await failing()
-    const { status } = await node.receiptOf(hash)
-    expect(status).toBe('reverted')
+    const failed = await failing()
     await node.mine(3)
-    expect(await chain.failureReason(hash)).toBe('execution reverted: no way')
-    const without = await node.walletClient.sendTransaction({ to: other, value: 1n })
-    await node.receiptOf(without)
+    expect(await chain.failureReason(failed)).toBe('execution reverted: no way')
+    const without = await minedOf(await node.walletClient.sendTransaction({ to: other, value: 1n }))
     expect(await chain.failureReason(without)).toStartWith('its call alone succeeds')
-    expect(await chain.failureReason(`0x${'12'.repeat(32)}`)).toBeNull()
+    expect(await chain.failureReason({ ...failed, hash: `0x${'12'.repeat(32)}` })).toBeNull()
+  })
+
+  test('is found by a node that still says that the transaction is pending', async () => {
+    const failed = await failing()
+    const transaction = await node.publicClient.request({
+      method: 'eth_getTransactionByHash',
+      params: [failed.hash],
+    })
+    const late = startFakeNode({
+      behind: node.rpcUrl,
+      behaviour: ({ method }) =>
+        method === 'eth_getTransactionByHash'
+          ? { result: { ...transaction, blockHash: null, blockNumber: null, transactionIndex: null } }
+          : undefined,
+    })
+    expect(await chainAt(late.rpcUrl).failureReason(failed)).toBe('execution reverted: no way')
+    late.stop()
   })
 
   test('is none of a state in which its sender had not got the coins for it', async () => {
-    const hash = await failing()
-    const { blockNumber } = await node.receiptOf(hash)
+    const failed = await failing()
     // go-ethereum core/state_transition.go, buyGas
     const message = `insufficient funds for gas * price + value: address ${rich} have 0 want 5`
     const poorUntil = (last: bigint) =>
@@ -91,26 +113,25 @@ describe('the reason of a failed transaction', () => {
         behaviour: ({ method, params }) =>
           method === 'eth_call' && BigInt(String(params[1])) <= last ? { error: { code: -32000, message } } : undefined,
       })
-    const [funded, never] = [poorUntil(blockNumber - 1n), poorUntil(blockNumber)]
-    expect(await chainAt(funded.rpcUrl).failureReason(hash)).toBe('execution reverted: no way')
-    expect(await chainAt(never.rpcUrl).failureReason(hash)).toBeNull()
+    const [funded, never] = [poorUntil(failed.blockNumber - 1n), poorUntil(failed.blockNumber)]
+    expect(await chainAt(funded.rpcUrl).failureReason(failed)).toBe('execution reverted: no way')
+    expect(await chainAt(never.rpcUrl).failureReason(failed)).toBeNull()
     for (const each of [funded, never]) each.stop()
   })
 
   test('is said to be lost with the state of a node, and is none from a node that does not answer', async () => {
-    const hash = await failing()
-    await node.receiptOf(hash)
+    const failed = await failing()
     const refusing = (message: string) =>
       startFakeNode({
         behind: node.rpcUrl,
         behaviour: ({ method }) => (method === 'eth_call' ? { error: { code: -32000, message } } : undefined),
       })
     const pruned = refusing('missing trie node 1234 (path ) state 0x12 is not available')
-    expect(await chainAt(pruned.rpcUrl).failureReason(hash)).toBe(
+    expect(await chainAt(pruned.rpcUrl).failureReason(failed)).toBe(
       'the node no longer has the state that would show why',
     )
     pruned.stop()
-    expect(await chainAt('http://127.0.0.1:1').failureReason(hash)).toBeNull()
+    expect(await chainAt('http://127.0.0.1:1').failureReason(failed)).toBeNull()
   })
 })
 
