@@ -2,10 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { decodeProtectedHeader, importJWK, SignJWT } from 'jose'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { commonService } from '../support/common-service.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { sql } = service.database
 const token: string = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
   .access_token

@@ -6,14 +6,13 @@ import { sendMail } from '../../src/identity/mail/send.ts'
 import { hashOf } from '../../src/identity/users/session-challenge.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
+import { commonService } from '../support/common-service.ts'
 import { someOf } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 import { createAuthenticator } from '../users/authenticator.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const people = peopleOf(service)
 const { sql } = service.database
 

@@ -3,9 +3,8 @@
 
 import { expect, test } from 'bun:test'
 import { addOrigins, addReturnAddresses } from '../../src/identity/projects/settings.ts'
+import { commonService } from '../support/common-service.ts'
 import { someOf } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 import { DONE, peopleOf, statusAndCode } from '../users/people.ts'
 import { FORGED, troublesOf } from './forged.ts'
 
@@ -15,7 +14,7 @@ const EVIL = 'https://evil.example'
 const BACK = `${APP}/back`
 const NOBODY = { authorization: undefined }
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const people = peopleOf(service)
 const { sql } = service.database
 const projectId = service.project.projectId

@@ -6,9 +6,8 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jos
 import { createApiKey, revokeApiKey } from '../../src/identity/api-keys/api-keys.ts'
 import { createAccessTokens } from '../../src/identity/auth/access-token.ts'
 import { newApiKey } from '../../src/identity/auth/api-key.ts'
+import { commonService } from '../support/common-service.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
 import { sealUsers } from '../users/own-rows.ts'
 import { peopleOf } from '../users/people.ts'
@@ -16,7 +15,7 @@ import { ENDED, FORGED, troublesOf } from './forged.ts'
 
 const PAGE = 'http://localhost:5173'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { sql } = service.database
 
 const verified = (id: string) => troublesOf(service, id)

@@ -6,13 +6,12 @@ import { randomUUID } from 'node:crypto'
 import type { UserCaller } from '../../src/identity/auth/caller.ts'
 import { requireFreshLogin } from '../../src/identity/users/fresh-login.ts'
 import { refreshTokenOf } from '../../src/identity/users/session.ts'
+import { commonService } from '../support/common-service.ts'
 import { someOf } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 import { peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { ENDED, FORGED, troublesOf } from './forged.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const people = peopleOf(service)
 const { sql } = service.database
 

@@ -5,10 +5,9 @@ import { createApp } from '../../src/api/app.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { commonService } from '../support/common-service.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { sql } = service.database
 
 /** Without the root key, as none of these commands opens a wallet. */

@@ -2,10 +2,9 @@
 
 import { expect, test } from 'bun:test'
 import { runCli } from '../support/cli.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { commonService } from '../support/common-service.ts'
 
-const service = await shared(startService())
+const service = await commonService()
 
 const cli = (...args: readonly string[]) => runCli(['webhooks', ...args], service.variables)
 

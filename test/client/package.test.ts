@@ -11,11 +11,12 @@ import { createClient } from '../../client/src/client.ts'
 import type { operations } from '../../client/src/document.generated.ts'
 import { StrongroomError } from '../../client/src/errors.ts'
 import type { InputOf } from '../../client/src/operation.ts'
+import { commonService } from '../support/common-service.ts'
 import { runTool } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
 import { longTest, someOf } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { Service } from '../support/service.ts'
 
 const READ_MAX_BYTES = 10_000
 /** A PNG of one black pixel. */
@@ -31,13 +32,12 @@ let service: Service
 let document: Json
 
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  service = await commonService()
   document = (await service.call('/openapi/json')).json
   client = await packClient()
 })
 afterAll(async () => {
   await client?.remove()
-  await service?.close()
 })
 
 test('the generated files are those of the present document', async () => {

@@ -1,17 +1,16 @@
 // The console as a process of its own.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { beforeAll, expect, test } from 'bun:test'
+import { commonService } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { Service } from '../support/service.ts'
 
 let service: Service
 
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  service = await commonService()
 })
-afterAll(() => service.close())
-
 const start = (changes: Readonly<Record<string, string>> = {}) =>
   Bun.spawn(['bun', '--no-env-file', programPath('src/main/console')], {
     env: {

@@ -3,14 +3,13 @@
 import { expect, test } from 'bun:test'
 import { verifyMessage } from 'viem'
 import { startApiProcess } from '../support/api.ts'
+import { commonService } from '../support/common-service.ts'
 import { denoCommand } from '../support/deno.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
 
-const service = await shared(startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 
 test('an API on Deno signs with a PIN, refuses another PIN, serves the login page, and ends with exit code 0', async () => {
   const api = await startApiProcess(service.variables, [...denoCommand(), 'src/main/api.ts'])

@@ -8,7 +8,8 @@ import { openDb } from '../../db/client.ts'
 import { readEvents } from '../../db/queries/events.ts'
 import { importTokenList } from '../../src/assets/tokens/lists.ts'
 import { shownEvents } from '../../src/events/shown.ts'
-import { type Service, startService } from '../support/service.ts'
+import { commonService } from '../support/common-service.ts'
+import type { Service } from '../support/service.ts'
 
 const network = 'Ethereum'
 
@@ -18,14 +19,13 @@ let wallet: string
 
 beforeAll(async () => {
   // Nobody listens there: events ask no node.
-  service = await startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
+  service = await commonService()
   owner = postgres(service.database.url, { max: 2, onnotice: () => {} })
   wallet = (await service.newWallet({ network })).address
 })
 
 afterAll(async () => {
   await owner.end()
-  await service.close()
 })
 
 const newContract = () => getAddress(`0x${randomBytes(20).toString('hex')}`)

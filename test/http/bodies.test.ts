@@ -7,10 +7,10 @@ import { createApp } from '../../src/api/app.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { bodyLimitOf, LARGE_BODIES, SMALL_BODY_BYTES } from '../../src/platform/http/body.ts'
 import { readMetrics } from '../metrics/exposition.ts'
+import { commonService } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
 const MEGABYTE = 1024 * 1024
 const SECRET = 'testnet-secret'
@@ -18,7 +18,7 @@ const JSON_BODY = 'Content-Type: application/json\r\n'
 /** As Apple answers (form_post). */
 const FORM_BODY = 'Content-Type: application/x-www-form-urlencoded\r\n'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 
 const project = () => `X-WalletKit-Project-ID: ${service.project.projectId}\r\n`
 const bearer = () => `Authorization: Bearer ${service.project.apiKey}\r\n`

@@ -3,10 +3,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { commonService } from '../support/common-service.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 
 /** Everything that the server sends until it closes the connection or has sent enough answers. */
 const exchange = (text: string, answers = Number.POSITIVE_INFINITY): Promise<string> => {

@@ -1,15 +1,15 @@
 // A Substrate account has another text for each SS58 prefix. If an address has the prefix of another network, the error
 // gives the right text. This tests every field with an address, and the API document says which these are.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
 import type { SubstrateNetwork } from '../../src/platform/networks.ts'
-import { type Service, startService } from '../support/service.ts'
+import { commonService } from '../support/common-service.ts'
+import type { Service } from '../support/service.ts'
 import { devAccount } from '../support/substrate.ts'
 import { somePayload } from '../transactions/payloads.ts'
 import { mail } from '../typed-data/data.ts'
 
-const NOWHERE = 'http://127.0.0.1:1'
 const PREFIXES = { Polkadot: 0, Vara: 137 } as const satisfies Record<SubstrateNetwork, number>
 /** The generic prefix, which many tools write. */
 const GENERIC = 42
@@ -21,12 +21,10 @@ let service: Service
 let spelled: (prefix: number) => string
 
 beforeAll(async () => {
-  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Polkadot: NOWHERE, Vara: NOWHERE } })
+  service = await commonService()
   const { publicKey } = await devAccount('Alice')
   spelled = (prefix) => encodeAddress(publicKey, prefix)
 })
-
-afterAll(() => service.close())
 
 /** The query or the body of a request. */
 type Request = (address: string, own: string, network: SubstrateNetwork) => object

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
 import { createApp } from '../../src/api/app.ts'
 import { createApiKey } from '../../src/identity/api-keys/api-keys.ts'
-import { type Service, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { commonService } from '../support/common-service.ts'
+import type { Service } from '../support/service.ts'
 
 const ENDPOINTS = {
   'GET /wallets': 'read',
@@ -110,7 +110,7 @@ const SETS: readonly (readonly ApiKeyScope[])[] = [
 
 const clients = new Map<string, ReturnType<Service['as']>>()
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { projectId } = service.project
 for (const scopes of SETS) {
   const input = { projectId, name: scopes.join(), scopes, expiresAt: null, actor: 'operator' }

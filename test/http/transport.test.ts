@@ -2,15 +2,15 @@
 
 import { describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
+import { commonService } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
 const MEGABYTE = 1024 * 1024
 const SECRET = 'testnet-secret'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 
 const authentication = () =>
   `Authorization: Bearer ${service.project.apiKey}\r\nX-WalletKit-Project-ID: ${service.project.projectId}\r\n`

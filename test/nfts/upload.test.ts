@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { createProject } from '../../src/operators/projects.ts'
+import { commonService } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { sql } = service.database
 
 const bytesOf = (text: string) => Uint8Array.from(Buffer.from(text, 'latin1'))

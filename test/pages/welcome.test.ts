@@ -4,13 +4,14 @@ import { describe, expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { readConfig } from '../../src/platform/config.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
+import { commonService } from '../support/common-service.ts'
 import { isLeftOut } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-const service = await shared(startService())
+const service = await commonService()
 const without = await shared(startService({ variables: { API_PAGE: 'false' } }))
 
 describe('the address of the service', () => {

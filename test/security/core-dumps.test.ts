@@ -3,12 +3,11 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { commonService } from '../support/common-service.ts'
 import { someOf } from '../support/long.ts'
 import { type Program, programPath } from '../support/programs.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 
 /** Starts a process for which core dumps are allowed, and waits for its log line that it is ready. */
 const started = async (program: Program, ready: string, changes: Record<string, string>) => {

@@ -5,12 +5,11 @@ import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Hex, hashTypedData, verifyTypedData } from 'viem'
 import { freeze, unfreeze } from '../../src/operators/freezes/freeze.ts'
+import { commonService } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
-import { type Answer, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import type { Answer } from '../support/service.ts'
 import { mail, permit, typesOf } from './data.ts'
 
-const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
 const secret = { developer_secret: 'testnet-secret' }
 const pin = { user_pin: PIN }
@@ -18,7 +17,7 @@ const both = { ...secret, ...pin }
 /** Polygon's testnet. */
 const CHAIN_ID = 80_002
 
-const service = await shared(startService({ rpcUrls: { Polygon: NOWHERE, Base: NOWHERE } }))
+const service = await commonService()
 const { sql } = service.database
 
 type Wallet = { readonly address: Hex; readonly network: string; readonly id: string; readonly owner_id: string }

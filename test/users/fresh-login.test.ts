@@ -2,12 +2,12 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import { type Answer, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { commonService } from '../support/common-service.ts'
+import type { Answer } from '../support/service.ts'
 import { sealSessions, sealUsers } from './own-rows.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from './people.ts'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { sql } = service.database
 const people = peopleOf(service)
 

@@ -7,16 +7,16 @@ import { addOrigins, setPasskeyDomain } from '../../src/identity/projects/settin
 import { beginDiscoverableLogin, proveByPasskey } from '../../src/identity/users/passkey-login.ts'
 import { removeAllPasskeys } from '../../src/identity/users/passkeys.ts'
 import { createProject } from '../../src/operators/projects.ts'
+import { commonService } from '../support/common-service.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import type { Answer, Service } from '../support/service.ts'
 import { type Authenticator, BE, BS, createAuthenticator, type Oddities, UP, UV } from './authenticator.ts'
 import { sealUsers } from './own-rows.ts'
 import { visitorOf } from './people.ts'
 
 const PAGE = 'http://localhost:5173'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }))
+const service = await commonService()
 const { sql } = service.database
 
 type Client = { readonly call: Service['call']; readonly post: Service['post'] }
