@@ -43,8 +43,8 @@ const chainOf = ({ family, chainId }: NetworkBinding): string =>
   chainId === null ? `a network of the family ${family}` : `the chain with id ${chainId}`
 
 /** @throws Error if a network is bound to another chain, or a chain to another network. */
-export const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]): void => {
-  for (const network of ours) {
+export const requireSameChains = (bound: readonly NetworkBinding[], networks: readonly NetworkBinding[]): void => {
+  for (const network of networks) {
     const { name, chainId } = network
     const same = bound.find((each) => each.name === name)
     if (same !== undefined && chainOf(same) !== chainOf(network)) {
@@ -59,8 +59,8 @@ export const requireSameChains = (bound: readonly NetworkBinding[], ours: readon
   }
 }
 
-export const isUnknownTo = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]) =>
-  ours.filter(({ name }) => !bound.some((each) => each.name === name))
+export const isUnknownTo = (bound: readonly NetworkBinding[], networks: readonly NetworkBinding[]) =>
+  networks.filter(({ name }) => !bound.some((each) => each.name === name))
 
 export const requireNetworks = async ({ db, networks }: Deployment): Promise<void> => {
   const bound = await readNetworks(db)

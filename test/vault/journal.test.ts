@@ -40,7 +40,7 @@ const records = async (): Promise<readonly Record<string, unknown>[]> => {
 }
 
 const keep = async (...rows: readonly RowsWith[]): Promise<void> => {
-  journal.addSeen(...rows)
+  journal.addToRead(...rows)
   await journal.sync()
 }
 

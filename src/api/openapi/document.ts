@@ -72,7 +72,7 @@ const FAMILY_WORDS: Readonly<Record<ChainFamily, string>> = { evm: 'EVM networks
 /** The networks as a list, and in words by family, because descriptions of fields name the families. */
 const networksOf = (networks: readonly NamedNetwork[]): Json => {
   const words = [...Map.groupBy(networks, ({ family }) => family)].map(
-    ([family, ours]) => `${FAMILY_WORDS[family]}: ${ours.map(({ network }) => network).join(', ')}.`,
+    ([family, members]) => `${FAMILY_WORDS[family]}: ${members.map(({ network }) => network).join(', ')}.`,
   )
   return { enum: networks.map(({ network }) => network), description: words.join(' ') }
 }

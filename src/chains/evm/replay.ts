@@ -50,9 +50,8 @@ const failureAt = async (
 
 /** A node may still say "pending" of a transaction whose receipt it has, so its answer is not asked for the block. */
 const findReason = async (context: NodeContext, { hash, blockNumber }: Mined): Promise<string | null> => {
-  if (blockNumber === 0n) return null
   const sent = await context.rpc.ask(question('eth_getTransactionByHash', [hash], nullable(parseCall)))
-  if (sent === null) return null
+  if (sent === null || blockNumber === 0n) return null
   const before = await failureAt(context, sent, blockNumber - 1n)
   const found = before === 'succeeds' || before === 'poor' ? await failureAt(context, sent, blockNumber) : before
   if (found === 'state_gone') return STATE_GONE

@@ -91,7 +91,7 @@ export const readKeys = async (ctx: HasConfig, issuer: string): Promise<{ keys: 
 }
 
 type Entry = {
-  kept: { readonly find: JWTVerifyGetKey; readonly readAtMs: number } | null
+  keySet: { readonly find: JWTVerifyGetKey; readonly readAtMs: number } | null
   triedAtMs: number
   isDown: boolean
   reading: Promise<void> | null
@@ -110,7 +110,7 @@ export const createKeySets = (ctx: HasConfig & HasClock & HasLog) => {
   const entryOf = (issuer: string): Entry => {
     const known = entries.get(issuer)
     if (known !== undefined) return known
-    const entry: Entry = { kept: null, triedAtMs: Number.NEGATIVE_INFINITY, isDown: false, reading: null }
+    const entry: Entry = { keySet: null, triedAtMs: Number.NEGATIVE_INFINITY, isDown: false, reading: null }
     entries.set(issuer, entry)
     return entry
   }
@@ -118,7 +118,7 @@ export const createKeySets = (ctx: HasConfig & HasClock & HasLog) => {
   const read = async (issuer: string, entry: Entry): Promise<void> => {
     try {
       const keys = await readKeys(ctx, issuer)
-      entry.kept = { find: createLocalJWKSet(keys), readAtMs: ctx.now().getTime() }
+      entry.keySet = { find: createLocalJWKSet(keys), readAtMs: ctx.now().getTime() }
       entry.isDown = false
     } catch (err) {
       entry.isDown = true
@@ -138,17 +138,17 @@ export const createKeySets = (ctx: HasConfig & HasClock & HasLog) => {
     return entry.reading
   }
 
-  const keptIn = ({ kept }: Entry, maxAgeMs: number) =>
-    kept !== null && ctx.now().getTime() - kept.readAtMs < maxAgeMs ? kept : null
+  const youngerThan = ({ keySet }: Entry, maxAgeMs: number) =>
+    keySet !== null && ctx.now().getTime() - keySet.readAtMs < maxAgeMs ? keySet : null
 
   const current = async (issuer: string, entry: Entry): Promise<JWTVerifyGetKey> => {
-    const fresh = keptIn(entry, FRESH_MS)
+    const fresh = youngerThan(entry, FRESH_MS)
     if (fresh !== null) return fresh.find
     const reading = readAgain(issuer, entry)
-    if (keptIn(entry, KEPT_MS) === null) await reading
-    const kept = keptIn(entry, KEPT_MS)
-    if (kept === null) throw away()
-    return kept.find
+    if (youngerThan(entry, KEPT_MS) === null) await reading
+    const keySet = youngerThan(entry, KEPT_MS)
+    if (keySet === null) throw away()
+    return keySet.find
   }
 
   return {

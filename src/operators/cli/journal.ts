@@ -96,7 +96,7 @@ const onChainWords = ({
 }
 
 const linesOf = (restored: Restored): readonly string[] => [
-  `Custody: ${counted(restored.rows, 'row')}, and ${counted(restored.audit, 'audit row')}.`,
+  `Vault: ${counted(restored.rows, 'row')}, and ${counted(restored.audit, 'audit row')}.`,
   `Projects: ${restored.projects.length}. Wallets: ${restored.wallets}. Transactions: ${restored.transactions}, and ${counted(restored.spedUp, 'speed-up')}.`,
   ...restored.projects.map(
     (id) => `Project ${id} was gone: it has the settings of a new one now, and needs an API key (api-key create).`,

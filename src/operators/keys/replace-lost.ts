@@ -118,7 +118,7 @@ export const replaceLostIdentityKey = async (
     secret: 'IDENTITY_KEY',
     fromId: lostId,
     to,
-    kept: [{ purpose: AUDIT_PURPOSE, key: null }],
+    retired: [{ purpose: AUDIT_PURPOSE, key: null }],
     actor,
     details: {
       lost: 'true',

@@ -82,7 +82,7 @@ export const changeBoundKey = (
     readonly fromId: string
     readonly to: SealingKey
     /** The keys that are kept for these purposes; null for a key that was lost. */
-    readonly kept: readonly { readonly purpose: string; readonly key: Uint8Array | null }[]
+    readonly retired: readonly { readonly purpose: string; readonly key: Uint8Array | null }[]
     readonly actor: string
     readonly details: Readonly<Record<string, string>>
     readonly also: (tx: Tx) => Promise<void>
@@ -94,7 +94,7 @@ export const changeBoundKey = (
     if (bound === to.id) return false
     if (bound !== fromId) throw new Error('The key was changed by somebody else meanwhile.')
     await of.also(tx)
-    const rows = of.kept.map(({ purpose, key }) => {
+    const rows = of.retired.map(({ purpose, key }) => {
       const sealed = key && sealRetired(to, { keyId: fromId, purpose, plaintext: key })
       return { keyId: fromId, secret, purpose, sealed }
     })
@@ -167,7 +167,7 @@ export const rotateIdentityKey = async (
     secret: 'IDENTITY_KEY',
     fromId: from.id,
     to,
-    kept: purposes.map((purpose) => ({ purpose, key: from.derive(purpose) })),
+    retired: purposes.map((purpose) => ({ purpose, key: from.derive(purpose) })),
     actor,
     details: { leaked: String(isLeaked), rows: String(remade), forged: String(forged.length) },
     also: async (tx) => {
@@ -210,7 +210,7 @@ export const rotateServiceKey = async (ctx: RotateCtx, { actor }: { readonly act
     secret,
     fromId: from.id,
     to,
-    kept: [{ purpose: AUDIT_PURPOSE, key: from.derive(AUDIT_PURPOSE) }],
+    retired: [{ purpose: AUDIT_PURPOSE, key: from.derive(AUDIT_PURPOSE) }],
     actor,
     details: {},
     also: async (tx) => {

@@ -67,12 +67,12 @@ export const createCounts = <Kind extends SecurityEventKind>() => {
     return isFirst
   }
   /** @returns whether this event starts a new group. */
-  const add = (seen: Seen<Kind>, times: Times): boolean => {
-    const { kind } = seen
-    const isFirst = isFirstOfProject(seen)
+  const add = (event: Seen<Kind>, times: Times): boolean => {
+    const { kind } = event
+    const isFirst = isFirstOfProject(event)
     const hasRoom = isFirst || (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
-    const ofProject = projects.get(kind)?.has(seen.projectId) ? seen.projectId : null
-    const place = counts.has(groupOf(seen)) || hasRoom ? seen : othersOf(kind, ofProject)
+    const ofProject = projects.get(kind)?.has(event.projectId) ? event.projectId : null
+    const place = counts.has(groupOf(event)) || hasRoom ? event : othersOf(kind, ofProject)
     const group = groupOf(place)
     const was = counts.get(group)
     if (was === undefined) subjects.set(kind, (subjects.get(kind) ?? 0) + 1)

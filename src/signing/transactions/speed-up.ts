@@ -162,7 +162,7 @@ const planUnderLock = async (tx: Tx, input: PlanInput) => {
   await lockSigner(tx, signer)
   const locked = await lockWaiting(tx, id)
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
-  const { kept, firstRung, isCancelUnsent } = whatStays(locked)
+  const { sentRaws, firstRung, isCancelUnsent } = whatStays(locked)
   if (firstRung >= RUNGS_MAX) throw invalidInput(`It has ${RUNGS_MAX} attempts already, and cannot be signed again.`)
   const { worstCost: heldCost } = await readHeld(tx, signer, {
     fromNonce: offer.accountState.minedCount,
@@ -170,7 +170,7 @@ const planUnderLock = async (tx: Tx, input: PlanInput) => {
   })
   const { worstCost: recordedCost } = locked.transaction
   const spendable = offer.accountState.balance - (heldCost - recordedCost)
-  const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
+  const offers = sentRaws.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (key.byPolicy) await refuseFarAboveMarket(chain, { unsigned, offer })
   const worstCost = computeWorstCost(chain, { unsigned, locked })
@@ -210,7 +210,7 @@ const whatStays = ({ transaction, attempts }: WithAttempts) => {
   const stays = attempts.filter(({ kind, rung }) =>
     kind === 'rung' ? rung < firstRung : kind !== 'cancel' || isCancelKept,
   )
-  return { kept: stays.flatMap(({ raw }) => (isHex(raw) ? [raw] : [])), firstRung, isCancelUnsent: !isCancelKept }
+  return { sentRaws: stays.flatMap(({ raw }) => (isHex(raw) ? [raw] : [])), firstRung, isCancelUnsent: !isCancelKept }
 }
 
 /** Includes the network's surcharge, which is part of the recorded cost. */

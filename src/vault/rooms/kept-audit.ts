@@ -19,7 +19,7 @@ const AGE_MS = 5_000
 const KEPT_MAX = 50_000
 const ROWS_A_STATEMENT = 2_000
 
-type Kept = { readonly row: AuditRow; readonly sinceMs: number }
+type Written = { readonly row: AuditRow; readonly sinceMs: number }
 
 export type KeptAudit = ReturnType<typeof createKeptAudit>
 
@@ -30,7 +30,7 @@ const gone = (rows: number): AppError => {
 
 type Parts = { readonly db: Db; readonly deploymentKey: DeploymentKey; readonly log: RefusalsLog }
 
-const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>) => {
+const createCheck = ({ db, deploymentKey, log }: Parts, written: Map<string, Written>) => {
   const makeLink = createLinkMaker(deploymentKey)
   let missing: ReadonlySet<string> = new Set()
   let server: string | null = null
@@ -52,15 +52,15 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
     const now = (await readServer(db))?.started ?? server
     if (server !== null && server !== now) sameSinceMs = performance.now()
     server = now
-    const others = [...absent].filter((mac) => (kept.get(mac)?.sinceMs ?? 0) <= sameSinceMs)
-    for (const mac of others) for (const rows of [kept, absent]) rows.delete(mac)
+    const others = [...absent].filter((mac) => (written.get(mac)?.sinceMs ?? 0) <= sameSinceMs)
+    for (const mac of others) for (const rows of [written, absent]) rows.delete(mac)
     const rows = others.length
     if (rows > 0) log.error({ rows }, 'another server of the database lacks audit rows of this vault')
   }
 
   const look = async (): Promise<void> => {
     const before = performance.now() - AGE_MS
-    const due = [...kept].filter(([, { sinceMs }]) => sinceMs <= before)
+    const due = [...written].filter(([, { sinceMs }]) => sinceMs <= before)
     const absent = new Set<string>()
     for (let start = 0; start < due.length; start += ROWS_A_STATEMENT) {
       const page = due.slice(start, start + ROWS_A_STATEMENT)
@@ -71,7 +71,7 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
       for (const [mac, { row }] of page) {
         const found = present.get(mac)
         if (found === undefined || (found.link !== null && !isChained(row, found))) absent.add(mac)
-        else if (found.link !== null || kept.size > KEPT_MAX) kept.delete(mac)
+        else if (found.link !== null || written.size > KEPT_MAX) written.delete(mac)
       }
     }
     await forgetOthers(absent)
@@ -84,8 +84,8 @@ const createCheck = ({ db, deploymentKey, log }: Parts, kept: Map<string, Kept>)
 }
 
 export const createKeptAudit = (parts: Parts) => {
-  const kept = new Map<string, Kept>()
-  const { look, missing } = createCheck(parts, kept)
+  const written = new Map<string, Written>()
+  const { look, missing } = createCheck(parts, written)
   let isLooking = false
   const tick = async (): Promise<void> => {
     if (isLooking) return
@@ -101,7 +101,7 @@ export const createKeptAudit = (parts: Parts) => {
     /** Takes rows that are committed. */
     add: (rows: readonly AuditRow[]): void => {
       const sinceMs = performance.now()
-      for (const row of rows) kept.set(Buffer.from(row.mac).toString('hex'), { row, sinceMs })
+      for (const row of rows) written.set(Buffer.from(row.mac).toString('hex'), { row, sinceMs })
     },
     /** @throws unavailable while a row is gone. */
     require: (): void => {

@@ -109,17 +109,17 @@ export const createRefusals = (parts: {
   }
 
   const record = async (event: VaultEvent): Promise<void> => {
-    const seen = describeEvent({ event, from: '' })
+    const described = describeEvent({ event, from: '' })
     const atMs = now().getTime()
     const once = { count: 1, sinceMs: atMs, untilMs: atMs }
-    const [groups, group] = [groupsOf(seen.kind), groupOf(seen)]
+    const [groups, group] = [groupsOf(described.kind), groupOf(described)]
     begin()
     if (groups.has(group) || groups.size >= AT_ONCE_OF_A_KIND_MAX) {
-      counts.add(seen, once)
+      counts.add(described, once)
       return
     }
     groups.add(group)
-    await write({ ...seen, ...once })
+    await write({ ...described, ...once })
   }
 
   return {

@@ -21,7 +21,7 @@ export const newVerifier = async (): Promise<{ readonly verifier: string; readon
 
 const KEY = 'strongroom: login at an issuer'
 
-type Kept = {
+type Begun = {
   readonly verifier: string
   /** Where the login began: path and query. */
   readonly at: string
@@ -35,12 +35,12 @@ type Returned = {
   readonly code: string | null
   readonly why: string | null
   /** null if this tab has not begun it. */
-  readonly kept: Kept | null
+  readonly begun: Begun | null
 }
 
 const here = (): string => location.pathname + location.search
 
-const readKept = (): Kept | null => {
+const readBegun = (): Begun | null => {
   try {
     return JSON.parse(sessionStorage.getItem(KEY) ?? 'null')
   } catch {
@@ -61,14 +61,14 @@ export const takeReturned = (): Returned | 'elsewhere' | null => {
   const fragment = new URLSearchParams(location.hash.slice(1))
   const [code, why] = [fragment.get('issuer_code'), fragment.get('issuer_refusal')]
   if (code === null && why === null) return null
-  const kept = readKept()
-  if (kept !== null && kept.at !== here()) {
-    location.replace(kept.at + location.hash)
+  const begun = readBegun()
+  if (begun !== null && begun.at !== here()) {
+    location.replace(begun.at + location.hash)
     return 'elsewhere'
   }
   forget()
   history.replaceState(null, '', here())
-  return { issuer: fragment.get('issuer') ?? '', code, why, kept }
+  return { issuer: fragment.get('issuer') ?? '', code, why, begun }
 }
 
 const SENTENCES: Readonly<Record<string, (issuer: string) => string>> = {
@@ -83,14 +83,14 @@ const refusedBy = (issuer: string): string =>
 
 export const goOn = async (
   page: Page,
-  { issuer, code, why, kept }: Returned,
+  { issuer, code, why, begun }: Returned,
   enter: (proof: object) => Promise<void>,
 ) => {
   try {
     if (code === null) throw new UserMessage((SENTENCES[why ?? ''] ?? refusedBy)(issuer))
-    if (kept === null) throw new UserMessage('This login was begun in another window. Log in again here.')
+    if (begun === null) throw new UserMessage('This login was begun in another window. Log in again here.')
     showStatus(`Logging you in to ${page.projectName}…`)
-    await enter({ session_challenge_code: code, code_verifier: kept.verifier })
+    await enter({ session_challenge_code: code, code_verifier: begun.verifier })
   } catch (error) {
     showStatus('')
     showProblem(messageFor(error))
@@ -105,9 +105,9 @@ export const byIssuer = (page: Page, challengeOf: () => string | null): void => 
       const { verifier, codeChallenge } = await newVerifier()
       const body = { issuer, code_challenge: codeChallenge }
       const { url } = await page.wire<{ url: string }>('/login/issuer', { body, takesCookie: true })
-      const kept: Kept = { verifier, at: here(), challenge: challengeOf() }
+      const begun: Begun = { verifier, at: here(), challenge: challengeOf() }
       try {
-        sessionStorage.setItem(KEY, JSON.stringify(kept))
+        sessionStorage.setItem(KEY, JSON.stringify(begun))
       } catch {
         throw new UserMessage(
           'Your browser keeps nothing for this page, which this login needs. Log in in another way.',

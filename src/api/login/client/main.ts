@@ -58,7 +58,7 @@ const takeChallenge = (): string | null => {
 const begin = (): void => {
   const returned = takeReturned()
   if (returned === 'elsewhere') return
-  let challenge = returned?.kept?.challenge ?? takeChallenge()
+  let challenge = returned?.begun?.challenge ?? takeChallenge()
   const enter = async (session: Session): Promise<void> => {
     endSuggestions()
     setSession(session)

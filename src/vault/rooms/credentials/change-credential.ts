@@ -58,7 +58,7 @@ const tryWrite = async <Was>(ctx: RoomCtx, change: Change<Was> & { readonly was:
       if (written === null) return false
       wrote(...written)
       await audit.record(tx, change.act)
-      tx.afterCommit(() => journal.addSeen(projectKeyRow({ projectId, version })))
+      tx.afterCommit(() => journal.addToRead(projectKeyRow({ projectId, version })))
       return true
     })
   } catch (error) {

@@ -61,7 +61,7 @@ const keepInJournal = (
   const where = { project_id: note.projectId }
   // The project may be there already, as this call may be a repetition.
   const freezes = { table: 'freeze_lists', where: { id: note.projectId } } as const
-  journal.addSeen({ table: 'project_keys', where }, { table: 'developer_keys', where }, freezes)
+  journal.addToRead({ table: 'project_keys', where }, { table: 'developer_keys', where }, freezes)
   journal.add({ notes: [{ kind: 'project', ...note, at: now().toISOString() }] })
 }
 

@@ -47,7 +47,7 @@ export type Journal = {
   /** Adds rows that were written just now, at their commit. From now on the vault notices an earlier state of them. */
   readonly wrote: (...images: readonly RowImage[]) => void
   /** Adds rows that were there before, as they will be when the record is written. They raise no floor. */
-  readonly addSeen: (...rows: readonly RowsWith[]) => void
+  readonly addToRead: (...rows: readonly RowsWith[]) => void
   /** Returns when all that was added is durable. */
   readonly sync: () => Promise<void>
   /** @throws unavailable while the database is behind the journal. */
@@ -74,7 +74,7 @@ export const withoutJournal = (): Journal => {
   return {
     add: () => {},
     wrote: (...images) => images.forEach(floors.raise),
-    addSeen: () => {},
+    addToRead: () => {},
     sync: async () => {},
     requireSame: async () => {},
     floorOf: floors.floorOf,
@@ -112,9 +112,9 @@ const anotherServer = (): AppError => {
 }
 
 /** The parts of the next record. */
-type Pending = { rows: RowImage[]; seen: RowsWith[]; audit: AuditJson[]; notes: Note[] }
+type Pending = { rows: RowImage[]; toRead: RowsWith[]; audit: AuditJson[]; notes: Note[] }
 
-const nothing = (): Pending => ({ rows: [], seen: [], audit: [], notes: [] })
+const nothing = (): Pending => ({ rows: [], toRead: [], audit: [], notes: [] })
 
 /** Writes records to the file, those of simultaneous requests together. */
 const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
@@ -142,17 +142,17 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
   const write = createBatcher({
     sizeMax: WAITING_MAX,
     run: async () => {
-      const { rows: written, seen: wanted, audit, notes } = pending
+      const { rows: written, toRead, audit, notes } = pending
       pending = nothing()
-      const seen = await readImages(db, wanted).catch((error: unknown) => {
+      const read = await readImages(db, toRead).catch((error: unknown) => {
         // The next record has them: the change is committed, even if the request got an error.
         pending.rows.unshift(...written)
-        pending.seen.unshift(...wanted)
+        pending.toRead.unshift(...toRead)
         pending.audit.unshift(...audit)
         pending.notes.unshift(...notes)
         throw error
       })
-      const rows = [...written, ...seen]
+      const rows = [...written, ...read]
       if (rows.length + audit.length + notes.length === 0) return
       const record: JournalRecord = { at: now().toISOString(), rows, audit, notes }
       await change(() => file.append([JSON.stringify(record)]))
@@ -168,8 +168,8 @@ const createWriter = ({ db, now, onLost, file, floors }: Opened) => {
       images.forEach(floors.raise)
       pending.rows.push(...images)
     },
-    addSeen: (...rows: readonly RowsWith[]) => {
-      pending.seen.push(...rows)
+    addToRead: (...rows: readonly RowsWith[]) => {
+      pending.toRead.push(...rows)
     },
     compact: (upTo: number) => change(() => file.compact({ upTo, floors: floors.all() })),
     /** What another request has added may be in the write that is under way. It fails only if the journal is lost. */

@@ -120,7 +120,7 @@ export const changeDelegates = (ctx: RoomCtx, input: Change): Promise<readonly D
       if (written === null) throw new KeyRotated('list of delegates')
       wrote(written)
       await ctx.audit.record(tx, { projectId, actor, action: 'delegates_changed', subject: projectId, details })
-      tx.afterCommit(() => ctx.journal.addSeen(projectKeyRow({ projectId, version: keyVersion })))
+      tx.afterCommit(() => ctx.journal.addToRead(projectKeyRow({ projectId, version: keyVersion })))
     })
     return delegates.map(delegateOf)
   })

@@ -156,7 +156,7 @@ const keepInJournal = (
   const { walletId: id, projectId, ownerId, network, controlMode, keyringId, publicKey, about = '' } = made
   const owner = { project_id: projectId, owner_id: ownerId }
   // The new ones among them are there as they were written.
-  journal.addSeen(
+  journal.addToRead(
     projectKeyRow({ projectId, version: made.owner.projectKeyVersion }),
     { table: 'user_keys', where: owner },
     { table: 'pin_guesses', where: owner },

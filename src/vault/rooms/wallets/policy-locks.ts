@@ -62,10 +62,10 @@ const makePolicy = async (ctx: RoomCtx, request: NewPolicyRequest): Promise<Poli
   const version = await newestProjectKeyVersion(ctx.db, projectId)
   if (version === null) throw noSuchProject()
   const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
-  ctx.journal.addSeen(projectKeyRow({ projectId, version }))
+  ctx.journal.addToRead(projectKeyRow({ projectId, version }))
   if (made !== null) {
     const ofPolicy = { table: 'policy_locks', where: { policy_id: policyId } } as const
-    ctx.journal.addSeen({ table: 'policies', where: { id: policyId } }, ofPolicy)
+    ctx.journal.addToRead({ table: 'policies', where: { id: policyId } }, ofPolicy)
     return made
   }
   const credentialKey = opened[mode]

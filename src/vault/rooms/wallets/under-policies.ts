@@ -45,7 +45,7 @@ const change = async (ctx: RoomCtx, { projectId, keyringId, lock, actor, act }: 
     wrote(written)
     const details = { keyring_id: keyringId, lock_id: lockId, lock_version: String(next.version) }
     await ctx.audit.record(tx, { projectId, actor, ...act, details })
-    tx.afterCommit(() => ctx.journal.addSeen(projectKeyRow({ projectId, version })))
+    tx.afterCommit(() => ctx.journal.addToRead(projectKeyRow({ projectId, version })))
   })
 }
 
