@@ -52,12 +52,12 @@ const beginRoute = (ctx: ApiCtx, visitors: VisitorAdmission) =>
 
 const endRoute = (ctx: ApiCtx) => {
   const root = rootOf(ctx.config)
-  const end = async (request: Request, of: { readonly projectId: string; readonly name: string }, set: Answered) => {
+  const end = async (request: Request, login: { readonly projectId: string; readonly name: string }, set: Answered) => {
     const query = new URL(request.url).searchParams
     const cookie = cookieNameOf(query.get('state') ?? '')
     const secret = cookieIn(request.headers, cookie)
-    const answer = { client: clientOf(ctx.config, request), ...of, query, secret }
-    const ended = UUID.test(of.projectId) ? await endIssuerLogin(ctx, answer) : ({ kind: 'unknown' } as const)
+    const answer = { client: clientOf(ctx.config, request), ...login, query, secret }
+    const ended = UUID.test(login.projectId) ? await endIssuerLogin(ctx, answer) : ({ kind: 'unknown' } as const)
     if (secret !== '') set.headers['set-cookie'] = `${cookie}=; ${ATTRIBUTES}; Max-Age=0`
     if (ended.kind === 'unknown') {
       set.status = 400
@@ -66,7 +66,7 @@ const endRoute = (ctx: ApiCtx) => {
     // Browsers send no fragment to servers, so it appears in no log and no Referer.
     const outcome = ended.kind === 'proven' ? { issuer_code: ended.code } : { issuer_refusal: ended.why }
     set.status = 303
-    set.headers.location = `${root}/login?project_id=${of.projectId}#${new URLSearchParams({ ...outcome, issuer: of.name })}`
+    set.headers.location = `${root}/login?project_id=${login.projectId}#${new URLSearchParams({ ...outcome, issuer: login.name })}`
     return ''
   }
   return new Elysia().get(

@@ -23,7 +23,7 @@ const nameOf = ({ chain, fromPosition, position }: Archivable): string => {
   return `${chain}-${fromPosition}-${position}.jsonl.gz`
 }
 
-const checkpointNameOf = (of: Archivable): string => nameOf(of).replace(/\.jsonl\.gz$/, '.checkpoint.json')
+const checkpointNameOf = (part: Archivable): string => nameOf(part).replace(/\.jsonl\.gz$/, '.checkpoint.json')
 
 /** Writes a file under another name first, and returns when it is on the disk under its own. */
 const writeFile = async (path: string, write: (file: FileHandle) => Promise<void>): Promise<void> => {
@@ -74,8 +74,8 @@ const readArchive = async (path: string, onLine: (line: string) => void = () => 
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-const checkpointText = (of: Checkpoint, publicKey: Uint8Array): string => {
-  const { chain, fromPosition, position, before, head, linesHash, keptHash, signature } = of
+const checkpointText = (checkpoint: Checkpoint, publicKey: Uint8Array): string => {
+  const { chain, fromPosition, position, before, head, linesHash, keptHash, signature } = checkpoint
   const range = { chain, from_position: String(fromPosition), position: String(position), before: before.toISOString() }
   const hashes = { head: hexOf(head), lines_sha256: hexOf(linesHash), kept_sha256: hexOf(keptHash) }
   return `${JSON.stringify({ ...range, ...hashes, public_key: hexOf(publicKey), signature: hexOf(signature) }, null, 2)}\n`
@@ -131,23 +131,24 @@ export type ArchiveCheck = { readonly files: number; readonly rows: bigint; read
 /** Reads the file of one checkpoint. @returns its defect, or null. */
 const troubleOf = async (
   folder: string,
-  of: Checkpoint,
+  checkpoint: Checkpoint,
   heads: readonly NotedHead[],
 ): Promise<Omit<Broken, 'chain'> | null> => {
-  const file = nameOf(of)
+  const file = nameOf(checkpoint)
   let wrong: Omit<Broken, 'chain'> | null = null
-  let position = of.fromPosition
+  let position = checkpoint.fromPosition
   const compare = (line: string): void => {
-    const noted = heads.filter((head) => head.chain === of.chain && head.position === position)
+    const noted = heads.filter((head) => head.chain === checkpoint.chain && head.position === position)
     const is = noted.every(({ head }) => line.endsWith(`"head":"${hexOf(head)}"}`))
     if (!is && wrong === null) wrong = { position, auditId: null, trouble: 'its head is not the one that was noted' }
     position += 1n
   }
-  const failed = (trouble: string) => ({ position: of.fromPosition, auditId: null, trouble })
+  const failed = (trouble: string) => ({ position: checkpoint.fromPosition, auditId: null, trouble })
   if (!(await exists(join(folder, file)))) return failed(`the archive ${file} is missing`)
   try {
     const hash = await readArchive(join(folder, file), compare)
-    if (Buffer.compare(hash, of.linesHash) !== 0) return failed(`the archive ${file} is not the one of its checkpoint`)
+    if (Buffer.compare(hash, checkpoint.linesHash) !== 0)
+      return failed(`the archive ${file} is not the one of its checkpoint`)
   } catch {
     return failed(`the archive ${file} cannot be read`)
   }
@@ -162,7 +163,7 @@ export const verifyArchive = async (
   const { folder, chain, heads } = input
   const broken: Broken[] = []
   let [files, rows] = [0, 0n]
-  for (const each of checkpoints.filter((of) => chain === null || of.chain === chain)) {
+  for (const each of checkpoints.filter((checkpoint) => chain === null || checkpoint.chain === chain)) {
     if (folder === null) {
       const noted = heads.find(
         ({ chain: of, position }) => of === each.chain && position >= each.fromPosition && position <= each.position,

@@ -39,7 +39,7 @@ type OfProject = { readonly projectId: string | null }
 type Keyed = Pick<CallerRow, 'id' | 'projectId'>
 
 /** The rows that are ended in the audit, where an end is in it. */
-const REVIVED_OF: Partial<Record<MacTable, (db: VerifyCtx['db'], of: OfProject) => Promise<readonly Keyed[]>>> = {
+const REVIVED_OF: Partial<Record<MacTable, (db: VerifyCtx['db'], scope: OfProject) => Promise<readonly Keyed[]>>> = {
   api_keys: revivedApiKeys,
   issuers: revivedIssuers,
   passkeys: revivedPasskeys,
@@ -152,18 +152,18 @@ const verifyAllNames = async ({ db, identity }: VerifyCtx): Promise<readonly Cal
 }
 
 /** Checks that the service wrote the rows, and that none is there or gone against the audit. */
-export const verifyCallers = async (ctx: VerifyCtx, of: OfProject): Promise<Callers> => {
+export const verifyCallers = async (ctx: VerifyCtx, scope: OfProject): Promise<Callers> => {
   const tables = [
-    ...(of.projectId === null
+    ...(scope.projectId === null
       ? [await verifyTokenKeys(ctx), await verifyOperators(ctx), ...(await verifyAllNames(ctx))]
       : []),
-    ...(await withEachCallerTable((table) => verifyTable(ctx, of, table))),
+    ...(await withEachCallerTable((table) => verifyTable(ctx, scope, table))),
   ]
   return {
     rows: tables.reduce((sum, { rows }) => sum + rows, 0),
     forged: [
       ...tables.flatMap(({ forged }) => forged),
-      ...(await goneCallerRows(ctx.db, of)).map((row) => ({ ...row, trouble: GONE })),
+      ...(await goneCallerRows(ctx.db, scope)).map((row) => ({ ...row, trouble: GONE })),
     ],
   }
 }

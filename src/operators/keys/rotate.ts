@@ -59,9 +59,9 @@ export type Rotation = {
 /** @returns null if the database belongs to the process's own key already. */
 const keysOf = async (
   db: RotateCtx['db'],
-  of: { readonly secret: Secret; readonly sealer: Sealer },
+  change: { readonly secret: Secret; readonly sealer: Sealer },
 ): Promise<Keys | null> => {
-  const { secret, sealer } = of
+  const { secret, sealer } = change
   const bound = await db.transaction((tx) => lockBoundKeyId(tx, secret))
   if (bound === sealer.id && (await readRetiredKeyIds(db)).length > 0 && sealer.other() === null) return null
   const from = sealer.other()
@@ -77,7 +77,7 @@ const keysOf = async (
 /** The end of each rotation. @returns false if another command was faster. */
 export const changeBoundKey = (
   ctx: Pick<RotateCtx, 'db' | 'audit'>,
-  of: {
+  change: {
     readonly secret: Secret
     readonly fromId: string
     readonly to: SealingKey
@@ -88,21 +88,21 @@ export const changeBoundKey = (
     readonly also: (tx: Tx) => Promise<void>
   },
 ): Promise<boolean> => {
-  const { secret, fromId, to } = of
+  const { secret, fromId, to } = change
   return ctx.db.transaction(async (tx) => {
     const bound = await lockBoundKeyId(tx, secret)
     if (bound === to.id) return false
     if (bound !== fromId) throw new Error('The key was changed by somebody else meanwhile.')
-    await of.also(tx)
-    const rows = of.retired.map(({ purpose, key }) => {
+    await change.also(tx)
+    const rows = change.retired.map(({ purpose, key }) => {
       const sealed = key && sealRetired(to, { keyId: fromId, purpose, plaintext: key })
       return { keyId: fromId, secret, purpose, sealed }
     })
     await insertRetiredKeys(tx, rows)
     await bindKey(tx, { secret, id: to.id })
     const action = secret === 'IDENTITY_KEY' ? 'identity_key_rotated' : 'service_key_rotated'
-    const details = { from: fromId, to: to.id, ...of.details }
-    await ctx.audit.record(tx, { projectId: null, actor: of.actor, action, subject: to.id, details })
+    const details = { from: fromId, to: to.id, ...change.details }
+    await ctx.audit.record(tx, { projectId: null, actor: change.actor, action, subject: to.id, details })
     return true
   })
 }

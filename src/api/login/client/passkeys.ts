@@ -66,20 +66,20 @@ type Computed = {
 }
 
 /** The secret that a passkey computes for a project's wallets (WebAuthn Level 3 §10.1.4, `prf`; docs/users.md). */
-const compute = async (of: { readonly projectId: string; readonly rpId: string }): Promise<Computed> => {
+const compute = async (input: { readonly projectId: string; readonly rpId: string }): Promise<Computed> => {
   endSuggestions()
-  const name = new TextEncoder().encode(`strongroom user_secret ${of.projectId}`)
+  const name = new TextEncoder().encode(`strongroom user_secret ${input.projectId}`)
   const first = await crypto.subtle.digest('SHA-256', name)
   const challenge = crypto.getRandomValues(new Uint8Array(32))
   const extensions = { prf: { eval: { first } } }
-  const publicKey = { challenge, rpId: of.rpId, userVerification: 'required', extensions } as const
+  const publicKey = { challenge, rpId: input.rpId, userVerification: 'required', extensions } as const
   const credential = await readable(navigator.credentials.get({ publicKey }))
   const { id: passkeyId, response } = requireAnswer(assertionJson(credential))
   return { passkeyId, userHandle: response.userHandle, secret: computedSecret(credential) }
 }
 
-export const passkeySecret = async (of: Parameters<typeof compute>[0]): Promise<string> => {
-  const { secret } = await compute(of)
+export const passkeySecret = async (input: Parameters<typeof compute>[0]): Promise<string> => {
+  const { secret } = await compute(input)
   if (secret === null) throw new UserMessage('This passkey cannot open wallets. Use the PIN or your recovery code.')
   return secret
 }
@@ -90,10 +90,10 @@ const handleOf = (userId: string): string =>
 
 /** Takes only a passkey of this user: other users may have passkeys on this device. */
 export const ownPasskeySecret = async (
-  of: Parameters<typeof compute>[0] & { readonly userId: string },
+  input: Parameters<typeof compute>[0] & { readonly userId: string },
 ): Promise<{ readonly passkey_id: string; readonly passkey_secret: string }> => {
-  const { passkeyId, userHandle, secret } = await compute(of)
-  if (userHandle !== handleOf(of.userId))
+  const { passkeyId, userHandle, secret } = await compute(input)
+  if (userHandle !== handleOf(input.userId))
     throw new UserMessage('That passkey belongs to somebody else’s login. Choose one of yours.')
   if (secret === null)
     throw new UserMessage('This passkey cannot open wallets: this device or this browser does not support it.')

@@ -32,26 +32,19 @@ const VERSION = 'strongroom audit checkpoint 1'
 
 type Unsigned = Omit<Checkpoint, 'signature'>
 
-const signedBytes = (of: Unsigned): Uint8Array =>
-  encodeFields([
-    VERSION,
-    of.chain,
-    String(of.fromPosition),
-    String(of.position),
-    of.before.toISOString(),
-    of.head,
-    of.linesHash,
-    of.keptHash,
-  ])
+const signedBytes = ({ chain, fromPosition, position, before, head, linesHash, keptHash }: Unsigned): Uint8Array => {
+  const range = [chain, String(fromPosition), String(position), before.toISOString()]
+  return encodeFields([VERSION, ...range, head, linesHash, keptHash])
+}
 
 export const createCheckpointSigner = (deploymentKey: DeploymentKey) => {
   const seed = deploymentKey.derive('audit checkpoint')
   const publicKey = ed25519.getPublicKey(seed)
   return {
     publicKey,
-    sign: (of: Unsigned): Checkpoint => ({ ...of, signature: ed25519.sign(signedBytes(of), seed) }),
-    isSigned: (of: Checkpoint): boolean =>
-      of.signature.length === 64 && ed25519.verify(of.signature, signedBytes(of), publicKey),
+    sign: (made: Unsigned): Checkpoint => ({ ...made, signature: ed25519.sign(signedBytes(made), seed) }),
+    isSigned: (checkpoint: Checkpoint): boolean =>
+      checkpoint.signature.length === 64 && ed25519.verify(checkpoint.signature, signedBytes(checkpoint), publicKey),
   }
 }
 
@@ -222,11 +215,11 @@ const walk = async (ctx: Pick<RoomCtx, 'db'>, check: Check, chain: string): Prom
 }
 
 /** The defect if a noted head lies after the chain's end, or if nothing follows its checkpoint: links were removed. */
-const missingHead = (check: Check, of: { readonly chain: string; readonly end: Link | null }): Broken | null => {
-  const last = of.end?.position ?? 0n
-  const missing = { chain: of.chain, position: last + 1n, auditId: null }
-  if (of.end?.auditId === CHECKPOINTS) return { ...missing, trouble: 'the links after its checkpoint are gone' }
-  const beyond = check.heads.find((head) => head.chain === of.chain && head.position > last)
+const missingHead = (check: Check, input: { readonly chain: string; readonly end: Link | null }): Broken | null => {
+  const last = input.end?.position ?? 0n
+  const missing = { chain: input.chain, position: last + 1n, auditId: null }
+  if (input.end?.auditId === CHECKPOINTS) return { ...missing, trouble: 'the links after its checkpoint are gone' }
+  const beyond = check.heads.find((head) => head.chain === input.chain && head.position > last)
   if (beyond === undefined) return null
   return { ...missing, trouble: `the chain ends here, and a head was noted at position ${beyond.position}` }
 }

@@ -63,10 +63,10 @@ const garbled = () => new KeyServiceError({ service: NAME, trouble: 'garbled' })
 
 type Key = { readonly key: string; readonly keyId: string; readonly region: string | undefined }
 
-const createService = async (of: Key): Promise<KeyService> => {
+const createService = async (parsed: Key): Promise<KeyService> => {
   const { DecryptCommand, EncryptCommand, KMSClient } = await import('@aws-sdk/client-kms')
   // Attempts are counted in one place, for all services alike.
-  const client = new KMSClient({ maxAttempts: 1, ...(of.region === undefined ? {} : { region: of.region }) })
+  const client = new KMSClient({ maxAttempts: 1, ...(parsed.region === undefined ? {} : { region: parsed.region }) })
   await client.config.region().catch(() => {
     throw new Error(
       'ROOT_KEY names a key of AWS KMS by its id: AWS_REGION must say where it is, or ROOT_KEY be an ARN.',
@@ -74,17 +74,17 @@ const createService = async (of: Key): Promise<KeyService> => {
   })
   return {
     name: NAME,
-    id: `aws-kms:${of.keyId}`,
+    id: `aws-kms:${parsed.keyId}`,
     mark: MARK,
     encrypt: async ({ key, identity, signal }) => {
-      const command = new EncryptCommand({ KeyId: of.key, Plaintext: key, EncryptionContext: contextOf(identity) })
+      const command = new EncryptCommand({ KeyId: parsed.key, Plaintext: key, EncryptionContext: contextOf(identity) })
       const answer = await client.send(command, { abortSignal: signal }).catch(fail)
       if (!answer.CiphertextBlob?.length) throw garbled()
       return { ciphertext: answer.CiphertextBlob, keyVersion: UNTOLD_VERSION }
     },
     decrypt: async ({ ciphertext, identity, signal }) => {
       const EncryptionContext = contextOf(identity)
-      const command = new DecryptCommand({ KeyId: of.key, CiphertextBlob: ciphertext, EncryptionContext })
+      const command = new DecryptCommand({ KeyId: parsed.key, CiphertextBlob: ciphertext, EncryptionContext })
       const answer = await client.send(command, { abortSignal: signal }).catch(fail)
       if (!answer.Plaintext?.length) throw garbled()
       return answer.Plaintext

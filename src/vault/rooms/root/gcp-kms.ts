@@ -86,10 +86,10 @@ const createClient = async (input: Input) => {
 type Client = Awaited<ReturnType<typeof createClient>>
 
 /** Attempts are counted in one place, for all services alike. */
-const once = (of: { readonly signal: AbortSignal; readonly limits: Limits }) => ({
+const once = (input: { readonly signal: AbortSignal; readonly limits: Limits }) => ({
   retry: null,
-  timeout: of.limits.attemptTimeoutMs,
-  signal: of.signal,
+  timeout: input.limits.attemptTimeoutMs,
+  signal: input.signal,
 })
 
 const boundTo = (identity: RowIdentity) => {
@@ -98,14 +98,14 @@ const boundTo = (identity: RowIdentity) => {
   return { additionalAuthenticatedData, additionalAuthenticatedDataCrc32c }
 }
 
-const createService = (client: Client, of: { readonly keyName: string; readonly limits: Limits }): KeyService => ({
+const createService = (client: Client, input: { readonly keyName: string; readonly limits: Limits }): KeyService => ({
   name: NAME,
-  id: `gcp-kms:${of.keyName}`,
+  id: `gcp-kms:${input.keyName}`,
   mark: MARK,
   encrypt: async ({ key, identity, signal }) => {
     const plaintextCrc32c = { value: crc32c(key) }
-    const request = { name: of.keyName, plaintext: asBuffer(key), plaintextCrc32c, ...boundTo(identity) }
-    const [answer] = await client.encrypt(request, once({ ...of, signal })).catch((error: unknown) => {
+    const request = { name: input.keyName, plaintext: asBuffer(key), plaintextCrc32c, ...boundTo(identity) }
+    const [answer] = await client.encrypt(request, once({ ...input, signal })).catch((error: unknown) => {
       throw meaningOf(error)
     })
     const [, version] = VERSION_NAME.exec(answer.name ?? '') ?? []
@@ -116,8 +116,8 @@ const createService = (client: Client, of: { readonly keyName: string; readonly 
   },
   decrypt: async ({ ciphertext, identity, signal }) => {
     const ciphertextCrc32c = { value: crc32c(ciphertext) }
-    const request = { name: of.keyName, ciphertext: asBuffer(ciphertext), ciphertextCrc32c, ...boundTo(identity) }
-    const [answer] = await client.decrypt(request, once({ ...of, signal })).catch((error: unknown) => {
+    const request = { name: input.keyName, ciphertext: asBuffer(ciphertext), ciphertextCrc32c, ...boundTo(identity) }
+    const [answer] = await client.decrypt(request, once({ ...input, signal })).catch((error: unknown) => {
       const meaning = meaningOf(error)
       // An argument that the service refuses is the ciphertext or its identity.
       const isForged = fieldOf(error, 'code') === INVALID_ARGUMENT && meaning.trouble === 'refused'

@@ -43,7 +43,7 @@ export const nullIfForged = async <Result>(result: Promise<Result>): Promise<Res
 
 type Authenticated = { readonly projectId: string; readonly mac: Uint8Array }
 
-const outerLayers = (keyOf: (of: Version) => Promise<Uint8Array>) => {
+const outerLayers = (keyOf: (keyVersion: Version) => Promise<Uint8Array>) => {
   const openOuter = async ({ identity, sealed }: Sealed): Promise<Uint8Array> => {
     const version = keyIdOf(sealed)
     const key = await keyOf({ projectId: identity.projectId, version })
@@ -72,18 +72,18 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
   const cache = createBoundedMap<Promise<Uint8Array>>({ max: CACHED_KEYS_MAX, lifetimeMs: CACHED_MS })
 
   /** Concurrent requests for one key share one call. A failure is not kept. */
-  const keyOf = (of: Version): Promise<Uint8Array> => {
-    const id = `${of.projectId} ${of.version}`
+  const keyOf = (keyVersion: Version): Promise<Uint8Array> => {
+    const id = `${keyVersion.projectId} ${keyVersion.version}`
     const known = cache.get(id)
     if (known !== undefined) return known
-    const unwrapping = unwrap({ db, rootKeys, ...of })
+    const unwrapping = unwrap({ db, rootKeys, ...keyVersion })
     cache.set(id, unwrapping)
     unwrapping.catch(() => cache.remove(id))
     return unwrapping
   }
 
-  const rowMacs = async (of: Version): Promise<RowMacs> =>
-    openRowMacs({ projectKey: await keyOf(of), keyId: of.version })
+  const rowMacs = async (keyVersion: Version): Promise<RowMacs> =>
+    openRowMacs({ projectKey: await keyOf(keyVersion), keyId: keyVersion.version })
 
   /** The key of the version that made `mac`; null if there is none. It needs no database. The caller disposes of it. */
   const rowMacsOf = async ({ projectId, mac }: Authenticated): Promise<RowMacs | null> => {
@@ -103,8 +103,8 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
       return macs?.holds({ row, mac }) ?? false
     },
     /** In the transaction that writes what `sealOuter` made: until its end no rotation begins. @throws KeyRotated */
-    keepNewest: async (tx: Tx, of: Version) => {
-      if (!(await holdProjectKey(tx, of))) throw new KeyRotated("project's key")
+    keepNewest: async (tx: Tx, keyVersion: Version) => {
+      if (!(await holdProjectKey(tx, keyVersion))) throw new KeyRotated("project's key")
     },
   }
 }

@@ -105,16 +105,16 @@ export const identityOf = {
     const bound = { kind, control_modes: inOrder(controlModes).join(' ') }
     return identity('seed lock', { projectId, keyringId, rowId: keyringId, bound })
   },
-  ownerLock: (of: OwnerLock) => ofOwnerLock('owner lock', of),
+  ownerLock: (row: OwnerLock) => ofOwnerLock('owner lock', row),
   /** The identity of the outer layer. It equals the inner one if the lock was never put under policies. */
-  outerOwnerLock: ({ policiesOnly, version, ...of }: OuterOwnerLock): RowIdentity => {
-    const inner = ofOwnerLock('owner lock', of)
+  outerOwnerLock: ({ policiesOnly, version, ...row }: OuterOwnerLock): RowIdentity => {
+    const inner = ofOwnerLock('owner lock', row)
     if (!policiesOnly && version === 1) return inner
     return { ...inner, bound: { ...inner.bound, policies_only: String(policiesOnly), version } }
   },
-  familyKeys: (of: OwnerLock) => ofOwnerLock('family keys', of),
-  walletKey: ({ projectId, keyringId, walletId, ...of }: WalletKey) => {
-    const bound = { network: of.network, control_mode: of.controlMode, type: of.type, owner_id: of.ownerId }
+  familyKeys: (row: OwnerLock) => ofOwnerLock('family keys', row),
+  walletKey: ({ projectId, keyringId, walletId, ...row }: WalletKey) => {
+    const bound = { network: row.network, control_mode: row.controlMode, type: row.type, owner_id: row.ownerId }
     return identity('wallet key', { projectId, keyringId, walletId, rowId: walletId, bound })
   },
   policyLock: ({ projectId, keyringId, walletId, lockId: rowId, terms: bound }: PolicyLock) =>
@@ -153,61 +153,64 @@ const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | nul
   }
 }
 
-const underSecret = (of: DeveloperKey & { readonly secret: SecretText }): Under => ({
-  key: hmac({ key: of.secret, message: encodeFields(['developer key', of.projectId]) }),
-  identity: identityOf.developerKey(of),
+const underSecret = (row: DeveloperKey & { readonly secret: SecretText }): Under => ({
+  key: hmac({ key: row.secret, message: encodeFields(['developer key', row.projectId]) }),
+  identity: identityOf.developerKey(row),
 })
 
 /** The private key to which policies of a project are sealed. */
-const policiesKeyOf = (of: Project & { readonly developerKey: Uint8Array }): Uint8Array =>
-  deriveKey(of.developerKey, ['policies', of.projectId])
+const policiesKeyOf = (row: Project & { readonly developerKey: Uint8Array }): Uint8Array =>
+  deriveKey(row.developerKey, ['policies', row.projectId])
 
 /** @returns the public key for policies (32 bytes), then the envelope of the developer key. */
 export const sealDeveloperKey = (
-  of: DeveloperKey & { readonly secret: SecretText; readonly developerKey: Uint8Array },
+  row: DeveloperKey & { readonly secret: SecretText; readonly developerKey: Uint8Array },
 ): Uint8Array => {
   using keys = new HeldKeys()
-  const publicKey = publicKeyOf(keys.hold(policiesKeyOf(of)))
-  return Buffer.concat([publicKey, sealUnder(underSecret(of), of.developerKey)])
+  const publicKey = publicKeyOf(keys.hold(policiesKeyOf(row)))
+  return Buffer.concat([publicKey, sealUnder(underSecret(row), row.developerKey)])
 }
 
 /** @returns null if the secret is wrong. */
-export const openDeveloperKey = (of: DeveloperKey & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
-  openUnderCredential(underSecret(of), of.sealed.subarray(KEY_BYTES))
+export const openDeveloperKey = (row: DeveloperKey & { readonly secret: SecretText; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underSecret(row), row.sealed.subarray(KEY_BYTES))
 
 /** The developer's public key for policies. @param sealed what `sealDeveloperKey` returned. */
 export const policiesPublicKeyIn = (sealed: Uint8Array): Uint8Array => sealed.subarray(0, KEY_BYTES)
 
 /** @param of.stretched argon2id of the PIN. */
-const underPin = (of: UserKey & { readonly stretched: Uint8Array }): Under => ({
-  key: deriveKey(of.stretched, ['user key', of.projectId, of.ownerId]),
-  identity: identityOf.userKey(of),
+const underPin = (row: UserKey & { readonly stretched: Uint8Array }): Under => ({
+  key: deriveKey(row.stretched, ['user key', row.projectId, row.ownerId]),
+  identity: identityOf.userKey(row),
 })
 
-export const sealUserKey = (of: UserKey & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
-  sealUnder(underPin(of), of.userKey)
+export const sealUserKey = (row: UserKey & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
+  sealUnder(underPin(row), row.userKey)
 
 /** @returns null if the PIN is wrong. */
-export const openUserKey = (of: UserKey & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnderCredential(underPin(of), of.sealed)
+export const openUserKey = (row: UserKey & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underPin(row), row.sealed)
 
 /** @param of.secret uniformly random, at least 16 bytes. */
-const underUserSecret = (of: UserKeyLock & { readonly secret: Uint8Array }): Under => ({
-  key: deriveKey(of.secret, ['user key lock', of.projectId, of.ownerId, of.kind, of.passkeyId]),
-  identity: identityOf.userKeyLock(of),
+const underUserSecret = (row: UserKeyLock & { readonly secret: Uint8Array }): Under => ({
+  key: deriveKey(row.secret, ['user key lock', row.projectId, row.ownerId, row.kind, row.passkeyId]),
+  identity: identityOf.userKeyLock(row),
 })
 
-export const sealUserKeyLock = (of: UserKeyLock & { readonly secret: Uint8Array; readonly userKey: Uint8Array }) =>
-  sealUnder(underUserSecret(of), of.userKey)
+export const sealUserKeyLock = (row: UserKeyLock & { readonly secret: Uint8Array; readonly userKey: Uint8Array }) =>
+  sealUnder(underUserSecret(row), row.userKey)
 
 /** @returns the user key; null if the secret is wrong. */
-export const openUserKeyLock = (of: UserKeyLock & { readonly secret: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnderCredential(underUserSecret(of), of.sealed)
+export const openUserKeyLock = (row: UserKeyLock & { readonly secret: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underUserSecret(row), row.sealed)
 
 /** The developer key, the user key, or if control is shared both, each after its length. */
-const underSeedLock = ({ credentialKeyOf, ...of }: SeedLock & { readonly credentialKeyOf: CredentialKeyOf }): Under => {
+const underSeedLock = ({
+  credentialKeyOf,
+  ...row
+}: SeedLock & { readonly credentialKeyOf: CredentialKeyOf }): Under => {
   using keys = new HeldKeys()
-  const controlModes = inOrder(of.controlModes)
+  const controlModes = inOrder(row.controlModes)
   const credentialKeys = controlModes.map((mode) => {
     const key = credentialKeyOf[mode]
     if (key === null) throw new Error('a seed needs the credentials of all modes that control it')
@@ -215,69 +218,71 @@ const underSeedLock = ({ credentialKeyOf, ...of }: SeedLock & { readonly credent
   })
   const together = keys.hold(encodeFields(credentialKeys))
   return {
-    key: deriveKey(together, ['seed lock', of.keyringId, ...controlModes]),
-    identity: identityOf.seedLock(of),
+    key: deriveKey(together, ['seed lock', row.keyringId, ...controlModes]),
+    identity: identityOf.seedLock(row),
   }
 }
 
 /** @param of.seed the entropy of a phrase, or the imported key. */
-export const sealSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly seed: Uint8Array }) =>
-  sealUnder(underSeedLock(of), of.seed)
+export const sealSeed = (row: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly seed: Uint8Array }) =>
+  sealUnder(underSeedLock(row), row.seed)
 
-export const openSeed = (of: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array }) =>
-  openUnder(underSeedLock(of), of.sealed)
+export const openSeed = (row: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array }) =>
+  openUnder(underSeedLock(row), row.sealed)
 
 /** @param of.credentialKey the key of the lock's control mode: the developer key or the user key. */
-const underOwnerLock = (of: OwnerLock & { readonly credentialKey: Uint8Array }): Under => ({
-  key: deriveKey(of.credentialKey, ['owner lock', of.lockId]),
-  identity: identityOf.ownerLock(of),
+const underOwnerLock = (row: OwnerLock & { readonly credentialKey: Uint8Array }): Under => ({
+  key: deriveKey(row.credentialKey, ['owner lock', row.lockId]),
+  identity: identityOf.ownerLock(row),
 })
 
 export const sealControlKey = (
-  of: OwnerLock & { readonly credentialKey: Uint8Array; readonly controlKey: Uint8Array },
-) => sealUnder(underOwnerLock(of), of.controlKey)
+  row: OwnerLock & { readonly credentialKey: Uint8Array; readonly controlKey: Uint8Array },
+) => sealUnder(underOwnerLock(row), row.controlKey)
 
-export const openControlKey = (of: OwnerLock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnder(underOwnerLock(of), of.sealed)
+export const openControlKey = (row: OwnerLock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underOwnerLock(row), row.sealed)
 
-const underControlKey = (of: OwnerLock & { readonly controlKey: Uint8Array }): Under => ({
-  key: deriveKey(of.controlKey, ['family keys', of.lockId]),
-  identity: identityOf.familyKeys(of),
+const underControlKey = (row: OwnerLock & { readonly controlKey: Uint8Array }): Under => ({
+  key: deriveKey(row.controlKey, ['family keys', row.lockId]),
+  identity: identityOf.familyKeys(row),
 })
 
-export const sealFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly familyKeys: Uint8Array }) =>
-  sealUnder(underControlKey(of), of.familyKeys)
+export const sealFamilyKeys = (row: OwnerLock & { readonly controlKey: Uint8Array; readonly familyKeys: Uint8Array }) =>
+  sealUnder(underControlKey(row), row.familyKeys)
 
 /** @returns the private keys of all families, as `familyKeysOf` makes them. */
-export const openFamilyKeys = (of: OwnerLock & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnder(underControlKey(of), of.sealed)
+export const openFamilyKeys = (row: OwnerLock & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underControlKey(row), row.sealed)
 
-export const deriveWalletKey = (of: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
-  deriveKey(of.controlKey, ['wallet', of.walletId])
+export const deriveWalletKey = (row: Wallet & { readonly controlKey: Uint8Array }): Uint8Array =>
+  deriveKey(row.controlKey, ['wallet', row.walletId])
 
-const underWallet = (of: WalletKey & { readonly controlKey: Uint8Array }): Under => ({
-  key: deriveWalletKey(of),
-  identity: identityOf.walletKey(of),
+const underWallet = (row: WalletKey & { readonly controlKey: Uint8Array }): Under => ({
+  key: deriveWalletKey(row),
+  identity: identityOf.walletKey(row),
 })
 
-export const sealWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly privateKey: Uint8Array }) =>
-  sealUnder(underWallet(of), of.privateKey)
+export const sealWalletKey = (row: WalletKey & { readonly controlKey: Uint8Array; readonly privateKey: Uint8Array }) =>
+  sealUnder(underWallet(row), row.privateKey)
 
-export const openWalletKey = (of: WalletKey & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnder(underWallet(of), of.sealed)
+export const openWalletKey = (row: WalletKey & { readonly controlKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underWallet(row), row.sealed)
 
 /** The same with the wallet key, which it zeroes. */
-export const openWalletKeyBy = (of: WalletKey & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
-  openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
+export const openWalletKeyBy = (row: WalletKey & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder({ key: row.walletKey, identity: identityOf.walletKey(row) }, row.sealed)
 
-const policyLockInfo = (of: PolicyLock): Uint8Array => encodeIdentity(identityOf.policyLock(of))
+const policyLockInfo = (row: PolicyLock): Uint8Array => encodeIdentity(identityOf.policyLock(row))
 
 /** @param of.publicKey the developer's, for policies. */
-export const sealPolicyLock = (of: PolicyLock & { readonly publicKey: Uint8Array; readonly walletKey: Uint8Array }) =>
-  sealTo({ publicKey: of.publicKey, info: policyLockInfo(of), plaintext: of.walletKey })
+export const sealPolicyLock = (row: PolicyLock & { readonly publicKey: Uint8Array; readonly walletKey: Uint8Array }) =>
+  sealTo({ publicKey: row.publicKey, info: policyLockInfo(row), plaintext: row.walletKey })
 
-export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) => {
+export const openPolicyLock = (
+  row: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array },
+) => {
   using keys = new HeldKeys()
-  const privateKey = keys.hold(policiesKeyOf(of))
-  return openSealedTo({ privateKey, info: policyLockInfo(of), sealed: of.sealed })
+  const privateKey = keys.hold(policiesKeyOf(row))
+  return openSealedTo({ privateKey, info: policyLockInfo(row), sealed: row.sealed })
 }

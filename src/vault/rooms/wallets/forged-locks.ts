@@ -17,18 +17,19 @@ export const forgedLocks = async (
   input: { readonly projectId: string | null },
 ): Promise<readonly ForgedKeyring[]> => {
   const forged: ForgedKeyring[] = []
-  for await (const { id, sealed, ...of } of allPages(db, pageOfKeyrings, input.projectId)) {
-    const identity = identityOf.seedLock({ ...of, keyringId: id })
+  for await (const { id, sealed, ...lock } of allPages(db, pageOfKeyrings, input.projectId)) {
+    const identity = identityOf.seedLock({ ...lock, keyringId: id })
     if (await projectKeys.isOuterAsSealed({ identity, sealed })) continue
     forged.push({
-      projectId: of.projectId,
+      projectId: lock.projectId,
       id,
       trouble: 'its seed lock, or the set of its locks, is not as it was made',
     })
   }
-  for await (const { id: lockId, sealed, ...of } of allPages(db, pageOfOwnerLocks, input.projectId)) {
-    if (await projectKeys.isOuterAsSealed({ identity: identityOf.outerOwnerLock({ ...of, lockId }), sealed })) continue
-    const { projectId, keyringId: id, controlMode } = of
+  for await (const { id: lockId, sealed, ...lock } of allPages(db, pageOfOwnerLocks, input.projectId)) {
+    const identity = identityOf.outerOwnerLock({ ...lock, lockId })
+    if (await projectKeys.isOuterAsSealed({ identity, sealed })) continue
+    const { projectId, keyringId: id, controlMode } = lock
     forged.push({ projectId, id, trouble: `its lock of the ${controlMode} is not as it was made` })
   }
   return forged
