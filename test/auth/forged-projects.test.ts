@@ -46,7 +46,7 @@ test('a project of which somebody edited any setting logs nobody in', async () =
   expect(await logIn()).toEqual(DONE)
 })
 
-test.each(someOf(EDITS, 3))(
+test.each(someOf(EDITS, 6))(
   'a project whose %s somebody edited logs nobody in on any page, is reported and is named',
   async (_what, change) => {
     const session = await people.anonymous()
