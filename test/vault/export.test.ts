@@ -127,7 +127,7 @@ const cases = [
 ] as [string, ControlMode, Given, string][]
 
 describe('an export', () => {
-  test.each(someOf(cases, 4))(
+  test.each(someOf(cases, 7))(
     'from a keyring with %s, by its %s wallet, with %s: %s',
     async (locks, mode, given, expected) => {
       const wallet = (await OWNERS[locks]?.())?.[mode]
@@ -189,7 +189,7 @@ describe('an export', () => {
     expect(await codeOf(exported(seed, 'secret'))).toBe(requires)
   })
 
-  test.each(someOf(['project', 'owner', 'wallet', 'network'] as const, 2))(
+  test.each(someOf(['project', 'owner', 'wallet', 'network'] as const, 4))(
     'of a frozen %s is refused, and nobody is charged',
     async (scope) => {
       const of = await custody.project()

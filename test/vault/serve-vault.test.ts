@@ -28,7 +28,6 @@ import {
   EVM_PAYLOAD,
   NOW,
   openCustody,
-  openTestRootKey,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_PAYLOAD,
@@ -318,13 +317,10 @@ describe('over its sockets', () => {
   })
 
   test('an operator rotates keys, and is told how far it is', async () => {
-    const nextRootKey = await openTestRootKey(0x77)
-    const own = await openCustody()
-    endings.push(own.close)
-    const { path } = await startVault(await own.another({ nextRootKey }))
+    const { path } = await startVault()
     const vault = asOperator(path)
     const id = randomUUID()
-    await insertProject(own.api, { id, name: 'New', activatedAt: null })
+    await insertProject(custody.api, { id, name: 'New', activatedAt: null })
     await vault.newProject({ projectId: id, developerSecret: null, actor: 'operator' })
     const told: unknown[] = []
     const rotated = await vault.rotateProjectKey({ projectId: id, actor: 'operator', resume: false }, (at) =>

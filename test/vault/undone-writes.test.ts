@@ -259,20 +259,22 @@ const waysOf = (write: Write): readonly Disobedience[] => {
   return isLong ? ways : ways.slice((planned - 1) % ways.length).slice(0, 1)
 }
 
-for (const { name, writes, prepare } of ACTS) {
+for (const [index, { name, writes, prepare }] of ACTS.entries()) {
+  // In the suite catalogue.test.ts looks at the other tables.
+  const looksAtCatalogue = isLong || index === 0
   describe(`${name}, where`, () => {
-    for (const [table, write] of someOf(writes, 2))
+    for (const [table, write] of someOf(writes, 3))
       for (const disobedience of waysOf(write))
         for (const isDeferred of isLong && disobedience.when === 'after' ? [false, true] : [false])
           test(`${disobedience.name} after ${write} of ${table}${isDeferred ? ', at the commit' : ''}`, async () => {
             const act = await prepare()
             const outcome = await whileDisobeying(sql, { table, write, disobedience, isDeferred }, async () => ({
               wrong: await act(),
-              differences: (await catalogueDifferences(custody.db)).map(({ found }) => found),
+              differences: looksAtCatalogue ? (await catalogueDifferences(custody.db)).map(({ found }) => found) : [],
             }))
             expect(outcome).toEqual({
               wrong: [],
-              differences: [`the trigger disobey on ${table} is not in the migrations`],
+              differences: looksAtCatalogue ? [`the trigger disobey on ${table} is not in the migrations`] : [],
             })
           })
   })
@@ -408,10 +410,12 @@ describe('by a false clock', () => {
   const shifted = (ms: number) => custody.another({ db: custody.db, now: () => new Date(Date.now() + ms) })
   const HOUR_MS = 3_600_000
 
-  test.each([
+  const shifts = [
     ['ahead', 60_000],
     ['behind', -60_000],
-  ])('of the database or of the vault, a minute %s, no PIN is checked', async (_, ms) => {
+  ] as const
+
+  test.each(someOf(shifts, 2))('of the database or of the vault, a minute %s, no PIN is checked', async (_, ms) => {
     const { wallet } = await worldOf('user')
     expect(await sign({ vault: await shifted(ms), wallet }, pin)).toBe('unavailable')
     const [row] = await sql`select total from pin_guesses where owner_id = ${wallet.ownerId}`
