@@ -101,7 +101,7 @@ describe('a broken rule is found', () => {
 
 describe('the statements agree with the model at every step of a random walk', () => {
   const VERIFICATIONS = 3
-  const STEPS = isLong ? 1_500 : 400
+  const STEPS = isLong ? 1_500 : 250
   /** All possible results of each act. A walk that misses one tests too little. */
   const COVERED = [
     ...['charge charged', 'charge taken', 'charge locked', 'clear true', 'clear false', 'keep true', 'keep false'],

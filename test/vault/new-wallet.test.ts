@@ -331,7 +331,7 @@ describe('the same wallet, made again by its id', () => {
   test.each(someOf(owners, 3))('%s, many times at once, by two processes, is one wallet', async (_what, by) => {
     const call = callOf(await by())
     const before = await counts(call.ownerId)
-    const length = isLong ? 20 : 6
+    const length = isLong ? 20 : 4
     const atOnce = Array.from({ length }, (_, index) => (index % 2 ? other : custody.vault).newWallet(call))
     const made = await Promise.all(atOnce)
     expect(new Set(made.map(({ keyringId, publicKey }) => keyringId + hexOf(publicKey))).size).toBe(1)

@@ -111,7 +111,7 @@ describe("a rotation of a project's key", () => {
     expect(await rotate()).toEqual({ version: 2, resealed: rows, broken: { rows: 0, first: [] } })
     expect(await versions()).toEqual({ 2: rows })
     expect(await everythingElse()).toEqual(before)
-    expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
+    if (isLong) expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
     const fresh = await custody.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
     const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, terms }

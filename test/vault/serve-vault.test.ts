@@ -133,8 +133,10 @@ describe('over its sockets', () => {
           ? secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)
           : verifySr25519(SUBSTRATE_BYTES, signature, wallet.publicKey)
       expect(isRight).toBe(true)
-      const exported = await vault.exportKeyring(request(wallet, pin))
-      expect(exported).toEqual(await custody.vault.exportKeyring(request(wallet, pin)))
+      if (isLong || network === 'Ethereum') {
+        const exported = await vault.exportKeyring(request(wallet, pin))
+        expect(exported).toEqual(await custody.vault.exportKeyring(request(wallet, pin)))
+      }
       const [row] = await sql`
         select count(*)::int as many from audit where subject = ${wallet.id} and action = 'message_signed'`
       expect(row?.many).toBe(1)

@@ -140,6 +140,17 @@ const ACTS: readonly Act[] = [
     },
   },
   {
+    name: 'a first recovery code',
+    writes: [['user_key_locks', 'insert']],
+    prepare: async () => {
+      const { vault, wallet } = await worldOf('user')
+      return async () => {
+        const made = await outcome(vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR }))
+        return wrongIf(made === 'resolved', 'a code was handed out that is not there')
+      }
+    },
+  },
+  {
     name: 'a recovery code in place of another one',
     writes: [['user_key_locks', 'update']],
     prepare: async () => {
@@ -163,17 +174,6 @@ const ACTS: readonly Act[] = [
         const of = { wallet, kind: 'recovery_code', passkeyId: '', credentials: pin, actor: ACTOR } as const
         const removed = await outcome(vault.removeUserSecret(of))
         return wrongIf(removed === 'resolved' && (await sign(world, { userSecret })) === 'resolved', 'the code opens')
-      }
-    },
-  },
-  {
-    name: 'a first recovery code',
-    writes: [['user_key_locks', 'insert']],
-    prepare: async () => {
-      const { vault, wallet } = await worldOf('user')
-      return async () => {
-        const made = await outcome(vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR }))
-        return wrongIf(made === 'resolved', 'a code was handed out that is not there')
       }
     },
   },
