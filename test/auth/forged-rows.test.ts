@@ -44,7 +44,7 @@ test('an API key that somebody inserted is unknown, is reported, and is named', 
   await sql`update api_keys set mac = null where id = ${id}`
   expect(await use(text)).toBe(401)
   await sql`delete from api_keys where id = ${id}`
-  expect(await troublesByCommand(service, id)).toEqual([])
+  expect(await verified(id)).toEqual([])
 })
 
 test('an API key whose hash, scopes, expiry, project or id somebody edited is refused and named; restored, it works', async () => {

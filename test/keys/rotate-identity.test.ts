@@ -14,7 +14,7 @@ import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { runCli, runCliProcess, startCli } from '../support/cli.ts'
 import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { sharedFolder } from '../support/shared.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { keyFile } from '../vault/support.ts'
@@ -192,12 +192,12 @@ test(`goes on for everybody${isLong ? ', also when the command is killed,' : ''}
   expect([...(await sql`select name from operators join operator_passkeys on operator_name = name`)]).toEqual([
     { name: 'anna' },
   ])
-  expect((await world.asOwner(ROTATE, 'next')).output).toStartWith('The database already belongs to')
+  if (isLong) expect((await world.asOwner(ROTATE, 'next')).output).toStartWith('The database already belongs to')
 }, 180_000)
 
 test('the earlier key is refused: for a start, for rows, for tokens, and for rows of the audit', async () => {
   const { service } = world
-  for (const keys of ['present', 'presentFirst'] as const) {
+  for (const keys of someOf(['present', 'presentFirst'] as const, 2)) {
     const refused = await runCli(
       ['api-key', 'create', '--project', service.project.projectId, '--name', 'x'],
       world.sets[keys],

@@ -205,7 +205,7 @@ describe('a change of the PIN', () => {
     expect(await acts(wallet.ownerId, 'user_pin_changed')).toEqual([])
   })
 
-  test('counts as a guess together with those of signing, and five wrong ones lock the owner', async () => {
+  longTest('counts as a guess together with those of signing, and five wrong ones lock the owner', async () => {
     const wallet = await userWallet()
     for (const oldPin of ['000000', '000001', '000002']) await codeOf(change(wallet, { oldPin }))
     for (const userPin of ['000003', '000004']) await codeOf(sign(wallet, { userPin }))

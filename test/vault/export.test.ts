@@ -255,13 +255,14 @@ describe('a database that gives the vault the rows of another wallet, all of whi
 
 describe('signing a message', () => {
   test('opens no wallet of another keyring, and uses the key type of the wallet’s network', async () => {
+    const of = { controlMode: 'developer', credentials: GIVEN.secret } as const
     const ownerId = randomUUID()
-    const wallet = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
-    const substrate = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin, network: 'Vara' })
-    const stranger = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    const wallet = await make({ ...of, ownerId })
+    const substrate = await make({ ...of, ownerId, network: 'Vara' })
+    const stranger = await make(of)
     const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
-    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
-    const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
+    await expect(signed({ ...wallet, id: stranger.id }, 'secret')).rejects.toMatchObject(forged)
+    const request = { wallet: substrate, credentials: GIVEN.secret, actor: ACTOR }
     const signature = await signOne(messageSigner(custody.vault, request), SUBSTRATE_MESSAGE)
     expect(verifySr25519(bytesToSign('substrate', SUBSTRATE_MESSAGE), signature, substrate.publicKey)).toBe(true)
   })

@@ -241,7 +241,7 @@ describe('the statements agree with the model at every step of a random walk', (
 
   test('from an empty state', async () => {
     // The last of these reaches every result in few steps.
-    for (const seed of isLong ? [1, 2] : [5]) await walk({ seed, total: 0, isUnlocked: true })
+    for (const seed of isLong ? [1, 2] : [822]) await walk({ seed, total: 0, isUnlocked: true })
   })
 
   test('up to the hundredth wrong PIN, which locks for good', async () => {

@@ -196,22 +196,23 @@ describe('policies that were opened for one use', () => {
       using after = await opened(of)
       return await Promise.allSettled([signBy(before, of), signBy(after, of)])
     }
-    const revoked = await newPolicy({}, await newWallet())
-    const { wallet, terms } = revoked
+    const wallet = await newWallet()
+    const revoked = await newPolicy({}, wallet)
+    const { terms } = revoked
     const revoke = () => custody.vault.revokePolicy({ wallet, credentials: pin, actor: ACTOR, policyId: terms.id })
     expect(await change(revoked, revoke)).toMatchObject([{ reason: ended }, { reason: { name: 'KeyClosed' } }])
-    const back = await newPolicy({}, await newWallet())
+    const back = await newPolicy({}, wallet)
     await charge(back)
     const setBack = () => sql`update policies set uses = 0 where id = ${back.terms.id}`
     expect(await change(back, setBack)).toMatchObject([
       { reason: forged(back.terms.id) },
       { reason: forged(back.terms.id) },
     ])
-    const edited = await newPolicy({ maxUses: 1 }, await newWallet())
+    const edited = await newPolicy({ maxUses: 1 }, wallet)
     const edit = () => sql`update policies set max_uses = 9 where id = ${edited.terms.id}`
     expect(await change(edited, edit)).toMatchObject([{ status: 'fulfilled' }, { reason: forged(edited.terms.id) }])
     await sql`update policies set max_uses = 1 where id = ${edited.terms.id}`
-    const unlocked = await newPolicy({}, await newWallet())
+    const unlocked = await newPolicy({}, wallet)
     const unlock = () => sql`delete from policy_locks where policy_id = ${unlocked.terms.id}`
     expect(await change(unlocked, unlock)).toMatchObject([{ status: 'fulfilled' }, { reason: ended }])
     expect([await spent(back), await spent(edited), await spent(unlocked)]).toEqual([

@@ -130,7 +130,7 @@ describe('a recovery code and a passkey', () => {
     expect([await exported({ userSecret }), await exported(both)]).toEqual(['credential_required', 'resolved'])
   })
 
-  test('are not accepted of another owner, of another project, or for another use of the same bytes', async () => {
+  longTest('are not accepted of another owner, of another project, or for another use of the same bytes', async () => {
     const elsewhere = await custody.project()
     const ownerId = randomUUID()
     const [mine, theirs, away] = await Promise.all([
@@ -139,7 +139,7 @@ describe('a recovery code and a passkey', () => {
       userWallet({ ownerId, projectId: elsewhere }),
     ])
     const [code] = await Promise.all([newCode(mine), newCode(theirs), newCode(away)])
-    for (const userSecret of [code, ...(isLong ? [await addPasskey(mine, 'key-1')] : [])]) {
+    for (const userSecret of [code, await addPasskey(mine, 'key-1')]) {
       for (const wallet of [theirs, away]) expect(await codeOf(sign(wallet, { userSecret }))).toBe('INVALID_SECRET')
     }
   })
@@ -313,9 +313,9 @@ describe('making and removing them', () => {
   test('ten passkeys are the most, also with many requests at once', async () => {
     const wallet = await userWallet()
     const userSecret = await newCode(wallet)
-    const ids = Array.from({ length: 14 }, (_, number) => `key-${number}`)
+    const ids = Array.from({ length: isLong ? 14 : 12 }, (_, number) => `key-${number}`)
     const added = await tally(ids.map((id) => addPasskey(wallet, id, { userSecret })))
-    expect(added).toEqual({ resolved: 10, invalid_input: 4 })
+    expect(added).toEqual({ resolved: 10, invalid_input: ids.length - 10 })
     const [one = ''] = (await secretsOf(wallet)).map((named) => named.replace('passkey ', ''))
     expect(await codeOf(addPasskey(wallet, one))).toBe('resolved')
     await removePasskey(wallet, one, pin)
