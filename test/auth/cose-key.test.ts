@@ -21,6 +21,10 @@ const cbor = (value: unknown) => new Uint8Array(encodeCBOR(value as Parameters<t
 const partOf = (key: KeyObject, name: 'x' | 'y' | 'n' | 'e') =>
   new Uint8Array(Buffer.from(String(key.export({ format: 'jwk' })[name]), 'base64url'))
 
+const newRsaPair = () => generateKeyPairSync('rsa', { modulusLength: 2048 })
+/** Made once, as that takes long. */
+let rsa: ReturnType<typeof newRsaPair> | null = null
+
 const KINDS = {
   ES256: () => {
     const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -45,7 +49,8 @@ const KINDS = {
     return { key, algorithm: -8, sign: (data: Uint8Array) => sign(null, data, pair.privateKey) }
   },
   RS256: () => {
-    const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    rsa ??= newRsaPair()
+    const pair = rsa
     const [n, e] = [partOf(pair.publicKey, 'n'), partOf(pair.publicKey, 'e')]
     const key: CoseKey = new Map<number, number | Uint8Array>([
       [1, 3],

@@ -1,8 +1,10 @@
-// What somebody can do who owns the database, but has no key: with logins under way.
+// What somebody can do who owns the database, but has no key: with logins under way, and with the settings of a
+// project.
 
-import { describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { sendMail } from '../../src/identity/mail/send.ts'
+import { addOrigins, addReturnAddresses } from '../../src/identity/projects/settings.ts'
 import { hashOf } from '../../src/identity/users/session-challenge.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
@@ -109,7 +111,7 @@ describe('a user whom somebody', () => {
       { sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
       { email: null, sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
     ]
-    for (const change of someOf(changes, 2)) {
+    for (const change of someOf(changes, 3)) {
       await sql`update users set ${sql(change)} where id = ${id}`
       const email = change.email ?? 'victim@example.com'
       if (change.email !== null) expect([change, statusAndCode(await logInAs(email))]).toEqual([change, REFUSED])
@@ -219,4 +221,88 @@ test('a mail whose recipient somebody edited is not sent, and is reported', asyn
   }
   await worker.close({ timeoutSeconds: 2 })
   expect(await people.mailsTo('robber@example.com')).toEqual([])
+})
+
+// The settings of a project say from which pages its users log in. They come last, as they close this project's pages.
+describe('the settings of a project', () => {
+  const APP = 'https://app.example.com'
+  const PKCE = { code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' }
+  const EVIL = 'https://evil.example'
+  const BACK = `${APP}/back`
+
+  const projectId = service.project.projectId
+  beforeAll(async () => {
+    await addOrigins(service.ctx, { projectId, origins: [APP] })
+    await addReturnAddresses(service.ctx, { projectId, addresses: [BACK] })
+  })
+
+  const edit = (change: object) => sql`update projects set ${sql(change as never)} where id = ${projectId}`
+  const restore = () =>
+    edit({ allowed_origins: [APP], return_addresses: [BACK], passkey_rp_id: null, anonymous_login: true })
+
+  const EDITS = [
+    ['origins', { allowed_origins: [APP, EVIL] }],
+    ['return addresses', { return_addresses: [BACK, `${EVIL}/back`] }],
+    ['list of return addresses', { return_addresses: [] }],
+    ['border between the lists', { allowed_origins: [APP, BACK], return_addresses: [] }],
+    ['passkey domain', { passkey_rp_id: 'evil.example' }],
+    ['anonymous login', { anonymous_login: false }],
+  ] as const
+
+  test('a project of which somebody edited any setting logs nobody in', async () => {
+    const headers = { ...NOBODY, origin: APP }
+    const logIn = async () => statusAndCode(await service.post('/users/login-anonymously', {}, headers))
+    for (const [what, change] of EDITS) {
+      await edit(change)
+      expect([what, await logIn()]).toEqual([what, [401, 'project_unknown']])
+      await restore()
+    }
+    expect(await logIn()).toEqual(DONE)
+  })
+
+  test.each(someOf(EDITS, 6))(
+    'a project whose %s somebody edited logs nobody in on any page, is reported and is named',
+    async (_what, change) => {
+      const session = await people.anonymous()
+      await edit(change)
+      const challenge = { email: 'alice@example.com' }
+      for (const origin of [APP, EVIL]) {
+        const headers = { ...NOBODY, origin }
+        expect(statusAndCode(await service.post('/users/login-anonymously', {}, headers))).toEqual([
+          401,
+          'project_unknown',
+        ])
+        expect(statusAndCode(await service.post('/users/login-with-passkey', challenge, headers))).toEqual([
+          401,
+          'project_unknown',
+        ])
+        const { access_token: token } = session
+        const answer = await service.call('/users/passkeys', { headers: { authorization: `Bearer ${token}`, origin } })
+        expect(statusAndCode(answer)).toEqual([401, 'project_unknown'])
+        const page = new URLSearchParams({ project_id: projectId, redirect_uri: `${origin}/back`, ...PKCE })
+        expect((await service.call(`/login?${page}`, { headers: NOBODY })).status).toBe(400)
+      }
+      const begin = await service.post(
+        '/users/passkey/begin-registration',
+        {},
+        { authorization: `Bearer ${session.access_token}` },
+      )
+      expect(statusAndCode(begin)).toEqual([401, 'project_unknown'])
+      expect(await troublesOf(service, projectId)).toEqual([FORGED])
+      await service.ctx.securityEvents.flush()
+      const events = await sql`select distinct details->>'table' as table from audit
+      where subject = ${projectId} and action = 'row_forged'`
+      expect([...events]).toEqual([{ table: 'projects' }])
+
+      // Servers go on, with their API keys; and no command of an operator makes the settings ours.
+      expect((await service.get('/wallets', { network: 'Ethereum' })).status).toBe(200)
+      const adding = addOrigins(service.ctx, { projectId, origins: ['https://more.example.com'] })
+      await expect(adding).rejects.toMatchObject({ code: 'invalid_input' })
+
+      await restore()
+      expect(await troublesOf(service, projectId)).toEqual([])
+      const headers = { ...NOBODY, origin: APP }
+      expect((await service.post('/users/login-anonymously', {}, headers)).status).toBe(200)
+    },
+  )
 })

@@ -11,7 +11,7 @@ import { longTest, someOf } from '../support/long.ts'
 import { type Authenticator, createAuthenticator } from '../users/authenticator.ts'
 import { sealUsers } from '../users/own-rows.ts'
 import { peopleOf } from '../users/people.ts'
-import { ENDED, FORGED, troublesOf } from './forged.ts'
+import { ENDED, FORGED, troublesByCommand, troublesOf } from './forged.ts'
 
 const PAGE = 'http://localhost:5173'
 
@@ -36,13 +36,14 @@ test('an API key that somebody inserted is unknown, is reported, and is named', 
     select ${id}, project_id, 'mine', ${Buffer.from(hash)}, scopes, mac from api_keys limit 1`
   const answer = await service.as({ ...service.project, apiKey: text }).get('/wallets', { network: 'Ethereum' })
   expect([answer.status, answer.json.code]).toEqual([401, 'unauthorized'])
-  expect(await verified(id)).toEqual([FORGED])
+  expect(await troublesByCommand(service, id)).toEqual([FORGED])
   await service.ctx.securityEvents.flush()
   const statusAndCode = await sql`select action, details->>'table' as table from audit where subject = ${id}`
   expect([...statusAndCode]).toEqual([{ action: 'row_forged', table: 'api_keys' }])
   await sql`update api_keys set mac = null where id = ${id}`
   expect(await use(text)).toBe(401)
   await sql`delete from api_keys where id = ${id}`
+  expect(await verified(id)).toEqual([])
 })
 
 test('an API key whose hash, scopes, expiry, project or id somebody edited is refused and named; restored, it works', async () => {

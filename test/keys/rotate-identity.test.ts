@@ -14,7 +14,7 @@ import { openSealer } from '../../src/platform/sealing/sealer.ts'
 import { runCli, runCliProcess, startCli } from '../support/cli.ts'
 import { AUDIENCE, startIssuer, type TestIssuer } from '../support/issuer.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { isLong, longTest } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { sharedFolder } from '../support/shared.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from '../users/people.ts'
 import { keyFile } from '../vault/support.ts'
@@ -132,8 +132,7 @@ test(`goes on for everybody${isLong ? ', also when the command is killed,' : ''}
   const [first, second] = [await world.startApi('presentFirst'), await world.startApi('nextFirst')]
   const traffic = createTraffic(service, { session, address })
   const begun = await idempotent(first.url)
-  for (const url of [first.url, second.url, service.baseUrl, first.url])
-    if (url !== service.baseUrl) await traffic.round(url)
+  for (const { url } of [first, second, first]) await traffic.round(url)
   // A code that one mailed is right at the other.
   const { user_id } = (
     await at(service, first.url).post('/users/login-with-email', { email: EMAIL }, { authorization: undefined })
@@ -164,7 +163,7 @@ test(`goes on for everybody${isLong ? ', also when the command is killed,' : ''}
   const rotating = run(ROTATE, { ...world.sets.nextFirst, DATABASE_URL: service.database.url }).finally(() => {
     isOver = true
   })
-  const third = await world.startApi('nextFirst')
+  const third = isLong ? await world.startApi('nextFirst') : second
   while (!isOver) await traffic.round(third.url)
   const { exitCode, output } = await rotating
   expect([exitCode, output]).toEqual([
@@ -176,7 +175,7 @@ test(`goes on for everybody${isLong ? ', also when the command is killed,' : ''}
   const next = await boundKey()
   expect(next).not.toBe(old)
   const last = await world.startApi('next')
-  for (const { url } of [second, third, last]) await traffic.round(url)
+  for (const { url } of new Set([second, third, last])) await traffic.round(url)
   expect(traffic.failures).toEqual([])
 
   expect(await lookByIssuer(last.url)).toBe(200)
@@ -193,12 +192,12 @@ test(`goes on for everybody${isLong ? ', also when the command is killed,' : ''}
   expect([...(await sql`select name from operators join operator_passkeys on operator_name = name`)]).toEqual([
     { name: 'anna' },
   ])
-  expect((await world.asOwner(ROTATE, 'next')).output).toStartWith('The database already belongs to')
+  if (isLong) expect((await world.asOwner(ROTATE, 'next')).output).toStartWith('The database already belongs to')
 }, 180_000)
 
 test('the earlier key is refused: for a start, for rows, for tokens, and for rows of the audit', async () => {
   const { service } = world
-  for (const keys of ['present', 'presentFirst'] as const) {
+  for (const keys of someOf(['present', 'presentFirst'] as const, 2)) {
     const refused = await runCli(
       ['api-key', 'create', '--project', service.project.projectId, '--name', 'x'],
       world.sets[keys],
@@ -233,7 +232,7 @@ test('the earlier key is refused: for a start, for rows, for tokens, and for row
   })}`
   for (const [keys, url] of [
     ['next', (await world.startApi('next')).url],
-    ['next, and the earlier one beside it', (await world.startApi('nextFirst')).url],
+    ...(isLong ? [['next, and the earlier one beside it', (await world.startApi('nextFirst')).url] as const] : []),
     ['both, since before', running],
   ] as const) {
     const thief = service.as({ ...service.project, apiKey: text }, url)

@@ -4,7 +4,7 @@
 import { expect, test } from 'bun:test'
 import { argon2id } from '@noble/hashes/argon2.js'
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
-import { someOf } from '../support/long.ts'
+import { longTest } from '../support/long.ts'
 
 const filled = (length: number, byte: number): Uint8Array => new Uint8Array(length).fill(byte)
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
@@ -21,8 +21,9 @@ test('the second implementation gives the tag of RFC 9106', () => {
   expect(hex(tag)).toBe('0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659')
 })
 
-test('PINs are stretched to the same bytes as by the second implementation', async () => {
-  for (const pin of someOf(['000000', '493817', '999999'], 3)) {
+// golden.test.ts has one that was stretched by a third implementation.
+longTest('PINs are stretched to the same bytes as by the second implementation', async () => {
+  for (const pin of ['000000', '493817', '999999']) {
     const salt = filled(16, Number(pin[0]))
     const ours = await stretchPin({ pin, salt })
     expect(hex(ours)).toBe(hex(argon2id(pin, salt, { m: 19 * 1024, t: 2, p: 1, dkLen: 32 })))

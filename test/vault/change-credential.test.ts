@@ -9,7 +9,7 @@ import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { createProjectKeys } from '../../src/vault/rooms/root/project-keys.ts'
 import { createRootKeys } from '../../src/vault/rooms/root/root-key.ts'
 import { identityOf } from '../../src/vault/rooms/sealing/hierarchy.ts'
-import { withKey } from '../support/keys.ts'
+import { withKey, withPolicyKey } from '../support/keys.ts'
 import { isLong, longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
@@ -21,6 +21,8 @@ import {
   openTestRootKey,
   SECRET,
   signOne,
+  signOneBy,
+  type TestWallet,
   tally,
   textsOf,
 } from './support.ts'
@@ -139,19 +141,23 @@ describe('a change of the PIN', () => {
   test('holds for all of the owner’s wallets, including imported ones, on every network and in every process', async () => {
     const ownerId = randomUUID()
     const input = { projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
-    const wallets = [
-      await custody.wallet(input),
-      await custody.wallet({ ...input, network: 'Base' }),
-      await custody.wallet({ ...input, network: 'Polygon', imported: { privateKey: ANVIL.privateKey } }),
-      await custody.wallet({ ...input, network: 'Avalanche', imported: { mnemonicPhrase: ANVIL.phrase } }),
+    const all = [
+      {},
+      { network: 'Base' },
+      { network: 'Polygon', imported: { privateKey: ANVIL.privateKey } },
+      { network: 'Avalanche', imported: { mnemonicPhrase: ANVIL.phrase } },
     ] as const
-    await change(wallets[2])
-    for (const wallet of someOf(wallets, 2)) {
+    const wallets: TestWallet[] = []
+    for (const of of someOf(all, 2)) wallets.push(await custody.wallet({ ...input, ...of }))
+    const imported = wallets.find(({ network }) => network === 'Polygon')
+    if (imported === undefined) throw new Error('there is an imported wallet')
+    await change(imported)
+    for (const wallet of wallets) {
       expect((await sign(wallet, { userPin: NEW }, other)).length).toBe(65)
       expect(await codeOf(sign(wallet, { userPin: OLD }))).toBe('INVALID_SECRET')
     }
     expect(await acts(ownerId, 'user_pin_changed')).toEqual([
-      { actor: ACTOR, details: { wallet: wallets[2].id, key_version: '2' } },
+      { actor: ACTOR, details: { wallet: imported.id, key_version: '2' } },
     ])
   })
 
@@ -199,7 +205,7 @@ describe('a change of the PIN', () => {
     expect(await acts(wallet.ownerId, 'user_pin_changed')).toEqual([])
   })
 
-  test('counts as a guess together with those of signing, and five wrong ones lock the owner', async () => {
+  longTest('counts as a guess together with those of signing, and five wrong ones lock the owner', async () => {
     const wallet = await userWallet()
     for (const oldPin of ['000000', '000001', '000002']) await codeOf(change(wallet, { oldPin }))
     for (const userPin of ['000003', '000004']) await codeOf(sign(wallet, { userPin }))
@@ -463,7 +469,7 @@ describe('a change of the developer secret', () => {
       [{ ...before, version: 3 }, [mainnet.vault, another]],
       [{ ...before }, [mainnet.vault]],
     ] as const
-    for (const [row, vaults] of someOf(rows, 2)) {
+    for (const [row, vaults] of someOf(rows, 3)) {
       await put(row)
       for (const by of someOf(vaults, 2)) {
         for (const request of requests(FIRST, by))
@@ -475,6 +481,24 @@ describe('a change of the developer secret', () => {
     expect(await codeOf(open(wallet, FIRST))).toBe('INVALID_SECRET')
     await mainnet.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
     expect((await open(wallet, SECOND)).length).toBe(130)
+  })
+
+  test('leaves each policy as it is, and so do a change of the PIN and a rotation of the project’s key', async () => {
+    const of = await mainnet.project(FIRST)
+    const input = { projectId: of, ownerId: 'o', controlMode: 'user', credentials: { userPin: OLD } } as const
+    const wallet = await mainnet.wallet(input)
+    const terms = await mainnet.policy(wallet, { developerSecret: FIRST, userPin: OLD })
+    const { vault } = mainnet
+    const by = (developerSecret: string) =>
+      withPolicyKey(vault, { wallet, credentials: { developerSecret }, actor: ACTOR, terms }, (key) => signOneBy(key))
+    const signature = await by(FIRST)
+    await vault.changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR })
+    expect(await by(FIRST)).toEqual(signature)
+    await swap(of)
+    expect(await codeOf(by(FIRST))).toBe('INVALID_SECRET')
+    expect(await by(SECOND)).toEqual(signature)
+    await vault.rotateProjectKey({ projectId: of, resume: false, actor: 'operator' })
+    expect(await by(SECOND)).toEqual(signature)
   })
 
   test('with a wrong old secret or a refused new one changes nothing', async () => {

@@ -127,7 +127,7 @@ const cases = [
 ] as [string, ControlMode, Given, string][]
 
 describe('an export', () => {
-  test.each(someOf(cases, 4))(
+  test.each(someOf(cases, 7))(
     'from a keyring with %s, by its %s wallet, with %s: %s',
     async (locks, mode, given, expected) => {
       const wallet = (await OWNERS[locks]?.())?.[mode]
@@ -189,7 +189,7 @@ describe('an export', () => {
     expect(await codeOf(exported(seed, 'secret'))).toBe(requires)
   })
 
-  test.each(someOf(['project', 'owner', 'wallet', 'network'] as const, 2))(
+  test.each(someOf(['project', 'owner', 'wallet', 'network'] as const, 4))(
     'of a frozen %s is refused, and nobody is charged',
     async (scope) => {
       const of = await custody.project()
@@ -255,13 +255,14 @@ describe('a database that gives the vault the rows of another wallet, all of whi
 
 describe('signing a message', () => {
   test('opens no wallet of another keyring, and uses the key type of the wallet’s network', async () => {
+    const of = { controlMode: 'developer', credentials: GIVEN.secret } as const
     const ownerId = randomUUID()
-    const wallet = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
-    const substrate = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin, network: 'Vara' })
-    const stranger = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    const wallet = await make({ ...of, ownerId })
+    const substrate = await make({ ...of, ownerId, network: 'Vara' })
+    const stranger = await make(of)
     const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
-    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toMatchObject(forged)
-    const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
+    await expect(signed({ ...wallet, id: stranger.id }, 'secret')).rejects.toMatchObject(forged)
+    const request = { wallet: substrate, credentials: GIVEN.secret, actor: ACTOR }
     const signature = await signOne(messageSigner(custody.vault, request), SUBSTRATE_MESSAGE)
     expect(verifySr25519(bytesToSign('substrate', SUBSTRATE_MESSAGE), signature, substrate.publicKey)).toBe(true)
   })

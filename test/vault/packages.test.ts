@@ -41,22 +41,36 @@ afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
-const graphs = new Map<string, Promise<Metafile>>()
+type Inputs = Metafile['inputs']
 
-const graphOf = (entry: string): Promise<Metafile> => {
-  const graph = graphs.get(entry) ?? bundle(entry)
-  graphs.set(entry, graph)
-  return graph
-}
+const VAULT = 'src/vault/rooms/vault.ts'
+const SERVER = 'src/vault/rooms/serve-vault.ts'
+const CLIENT = 'src/vault/client/remote-vault.ts'
+const PROGRAM = 'src/main/vault.ts'
 
-const bundle = async (entry: string): Promise<Metafile> => {
+const bundle = async (): Promise<Inputs> => {
   const { metafile } = await build({
-    entryPoints: [join(ROOT, entry)],
-    ...{ bundle: true, write: false, metafile: true, platform: 'node', format: 'esm', logLevel: 'silent' },
+    absWorkingDir: ROOT,
+    entryPoints: [VAULT, SERVER, CLIENT, PROGRAM],
+    ...{ bundle: true, write: false, outdir: 'unwritten', metafile: true },
+    ...{ platform: 'node', format: 'esm', logLevel: 'silent' },
     // The last two are loaded where they exist.
     external: [...KEY_SERVICES, ...NATIVE, 'bun:ffi', 'pg-native'],
   })
-  return metafile
+  return metafile.inputs
+}
+
+let bundled: Promise<Inputs> | null = null
+
+/** The files that one entry leads to: all entries are bundled together, once. */
+const graphOf = async (entry: string): Promise<Inputs> => {
+  bundled ??= bundle()
+  const inputs = await bundled
+  const reached = new Set([entry])
+  for (const path of reached) {
+    for (const { path: next, external } of inputs[path]?.imports ?? []) if (external !== true) reached.add(next)
+  }
+  return Object.fromEntries([...reached].flatMap((path) => (inputs[path] === undefined ? [] : [[path, inputs[path]]])))
 }
 
 /** The package of a file, which may lie within another one's folder. */
@@ -66,20 +80,20 @@ const packageOf = (path: string): string | undefined =>
 const textOf = (names: Iterable<string | undefined>) => [...new Set(names)].filter((name) => name !== undefined).sort()
 
 test('custody loads few packages, and no others than these', async () => {
-  const { inputs } = await graphOf('src/vault/rooms/vault.ts')
+  const inputs = await graphOf(VAULT)
   const loaded = textOf(Object.keys(inputs).map(packageOf))
   console.log(`custody loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
   expect(loaded).toEqual(EXPECTED)
 })
 
 test('a client of the vault loads one package, and serving the vault adds only that one', async () => {
-  const loaded = async (entry: string) => textOf(Object.keys((await graphOf(entry)).inputs).map(packageOf))
-  expect(await loaded('src/vault/client/remote-vault.ts')).toEqual(['@sinclair/typebox'])
-  expect(await loaded('src/vault/rooms/serve-vault.ts')).toEqual([...EXPECTED, '@sinclair/typebox'].sort())
+  const loaded = async (entry: string) => textOf(Object.keys(await graphOf(entry)).map(packageOf))
+  expect(await loaded(CLIENT)).toEqual(['@sinclair/typebox'])
+  expect(await loaded(SERVER)).toEqual([...EXPECTED, '@sinclair/typebox'].sort())
 })
 
 test('the vault’s process loads no other packages than these: no HTTP server, no chain and no client of a node', async () => {
-  const loaded = textOf(Object.keys((await graphOf('src/main/vault.ts')).inputs).map(packageOf))
+  const loaded = textOf(Object.keys(await graphOf(PROGRAM)).map(packageOf))
   console.log(`the vault's process loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
   expect(loaded).toEqual([...ALL, ...NEVER_LOADED].sort())
 })
@@ -116,7 +130,7 @@ longTest('a vault that has signed has loaded exactly these packages', async () =
 })
 
 test('custody loads native code and clients of key services only by the names above', async () => {
-  const { inputs } = await graphOf('src/vault/rooms/vault.ts')
+  const inputs = await graphOf(VAULT)
   const imports = Object.values(inputs).flatMap((input) => input.imports)
   const outside = imports.filter(({ external, path }) => external === true && !path.startsWith('node:'))
   expect(textOf(outside.map(({ path }) => path))).toEqual([...KEY_SERVICES, ...NATIVE].sort())

@@ -3,7 +3,7 @@ import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import fc from 'fast-check'
 import { encodePhrase, parsePhrase } from '../../src/vault/rooms/keys/phrase.ts'
-import { isLong, roundsOf } from '../support/long.ts'
+import { isLong, longTest, roundsOf } from '../support/long.ts'
 import { bytesOf, hexOf, textOf } from './support.ts'
 import { BIP_39 } from './vectors.ts'
 
@@ -45,7 +45,7 @@ describe('a phrase', () => {
     )
   })
 
-  test('of any words is read or refused as another implementation does', () => {
+  longTest('of any words is read or refused as another implementation does', () => {
     const words = fc.array(fc.constantFrom(...wordlist), { minLength: 11, maxLength: 25 })
     let read = 0
     fc.assert(

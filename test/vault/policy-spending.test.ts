@@ -33,9 +33,10 @@ const other = await custody.another()
 const { sql } = custody
 const projectId = await custody.project()
 
-const newPolicy = async (agreed: Partial<PolicyTerms>) => {
-  const ownerId = randomUUID()
-  const wallet = await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin })
+const newWallet = () => custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin })
+const sharedWallet = await newWallet()
+
+const newPolicy = async (agreed: Partial<PolicyTerms>, wallet: TestWallet = sharedWallet) => {
   return { wallet, terms: await custody.policy(wallet, { ...secret, ...pin }, agreed) }
 }
 
@@ -163,7 +164,7 @@ describe('policies that were opened for one use', () => {
     )
 
   test('exceed no limit, however many were opened before the first was charged', async () => {
-    const of = await newPolicy({ maxTotalValue: 20n })
+    const of = await newPolicy({ maxTotalValue: 20n }, await newWallet())
     const all = await Promise.all(
       Array.from({ length: AT_ONCE }, (_, index) => opened(of, index % 2 ? other : custody.vault)),
     )
@@ -175,7 +176,7 @@ describe('policies that were opened for one use', () => {
   })
 
   test('sign once, and not after their end', async () => {
-    const of = await newPolicy({})
+    const of = await newPolicy({}, await newWallet())
     using policies = await opened(of)
     expect(policies.policies).toEqual([expect.objectContaining({ ...of.terms, uses: 0, isExpired: false })])
     const both = await Promise.allSettled([signBy(policies, of), signBy(policies, of)])
@@ -195,22 +196,23 @@ describe('policies that were opened for one use', () => {
       using after = await opened(of)
       return await Promise.allSettled([signBy(before, of), signBy(after, of)])
     }
-    const revoked = await newPolicy({})
-    const { wallet, terms } = revoked
+    const wallet = await newWallet()
+    const revoked = await newPolicy({}, wallet)
+    const { terms } = revoked
     const revoke = () => custody.vault.revokePolicy({ wallet, credentials: pin, actor: ACTOR, policyId: terms.id })
     expect(await change(revoked, revoke)).toMatchObject([{ reason: ended }, { reason: { name: 'KeyClosed' } }])
-    const back = await newPolicy({})
+    const back = await newPolicy({}, wallet)
     await charge(back)
     const setBack = () => sql`update policies set uses = 0 where id = ${back.terms.id}`
     expect(await change(back, setBack)).toMatchObject([
       { reason: forged(back.terms.id) },
       { reason: forged(back.terms.id) },
     ])
-    const edited = await newPolicy({ maxUses: 1 })
+    const edited = await newPolicy({ maxUses: 1 }, wallet)
     const edit = () => sql`update policies set max_uses = 9 where id = ${edited.terms.id}`
     expect(await change(edited, edit)).toMatchObject([{ status: 'fulfilled' }, { reason: forged(edited.terms.id) }])
     await sql`update policies set max_uses = 1 where id = ${edited.terms.id}`
-    const unlocked = await newPolicy({})
+    const unlocked = await newPolicy({}, wallet)
     const unlock = () => sql`delete from policy_locks where policy_id = ${unlocked.terms.id}`
     expect(await change(unlocked, unlock)).toMatchObject([{ status: 'fulfilled' }, { reason: ended }])
     expect([await spent(back), await spent(edited), await spent(unlocked)]).toEqual([
@@ -221,7 +223,7 @@ describe('policies that were opened for one use', () => {
   })
 
   test('need the developer secret and a wallet that is not frozen, and sign by no policy of another wallet', async () => {
-    const [of, another] = [await newPolicy({}), await newPolicy({})]
+    const [of, another] = [await newPolicy({}, await newWallet()), await newPolicy({}, await newWallet())]
     const { wallet } = of
     const wrong = { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR, limit: 9 }
     expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('INVALID_SECRET')
@@ -275,7 +277,7 @@ describe('the audit tells of a use that was set back, whatever the API says of i
   ] as const
 
   test.each(someOf(said, 3))('%p', async (use) => {
-    const of = await newPolicy({})
+    const of = await newPolicy({}, await newWallet())
     const [before] = await sql`select uses, spent_value, spent_fee, mac from policies where id = ${of.terms.id}`
     const request = { wallet: of.wallet, credentials: secret, actor: ACTOR, terms: of.terms }
     using key = await custody.vault.openKeyByPolicy(request)
@@ -311,7 +313,7 @@ describe('the audit tells of a use that was set back, whatever the API says of i
   })
 
   longTest('a signature with another credential is no use of a policy that it names', async () => {
-    const { wallet, terms } = await newPolicy({})
+    const { wallet, terms } = await newPolicy({}, await newWallet())
     const details = { policy: terms.id, policy_uses: '1' }
     using key = await custody.vault.openKey({ wallet, credentials: pin, actor: ACTOR })
     await key.sign({ action: 'transaction_signed', details, payloads: [EVM_PAYLOAD] })

@@ -6,7 +6,7 @@ import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import type { ProjectRotation } from '../../src/vault/rooms/rotation/rotate-project.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
-import { isLong, longTest, someOf } from '../support/long.ts'
+import { isLeftOut, isLong, longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
@@ -97,8 +97,8 @@ describe("a rotation of a project's key", () => {
     const otherWallet = await developerWallet()
     projectId = await custody.project()
     // In the long run more than a batch of a hundred, which the progress has in the suite too.
-    const count = isLong ? 120 : 3
-    const wallets = [...(await developerWallets(count)), await userWallet(), await userWallet()]
+    const count = isLong ? 120 : 1
+    const wallets = [...(await developerWallets(count)), await userWallet(), await userWallet("o'brien")]
     const shared = randomUUID()
     const input = { projectId, ownerId: shared, controlMode: 'user', credentials: { ...secret, ...pin } } as const
     const delegating = await custody.wallet({ ...input, ownerId: randomUUID(), credentials: pin })
@@ -111,7 +111,7 @@ describe("a rotation of a project's key", () => {
     expect(await rotate()).toEqual({ version: 2, resealed: rows, broken: { rows: 0, first: [] } })
     expect(await versions()).toEqual({ 2: rows })
     expect(await everythingElse()).toEqual(before)
-    expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
+    if (isLong) expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
     const fresh = await custody.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
     const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, terms }
@@ -140,16 +140,16 @@ describe("a rotation of a project's key", () => {
     expect(await sign(wallet)).toBe(signature)
   })
 
-  test.each(someOf(["o'brien", 'a,b', '{"x": 1}', 'NULL', 'back\\slash', '"', ' ', 'zoë 🔑', '{}', '\n'], 10))(
-    're-seals the row of the owner %p',
-    async (ownerId) => {
-      const wallet = await userWallet(ownerId)
-      const signature = await sign(wallet)
-      expect(await rotate()).toMatchObject({ resealed: 4, broken: { rows: 0 } })
-      expect(await versions()).toEqual({ 2: 4 })
-      expect(await sign(wallet, await custody.another())).toBe(signature)
-    },
-  )
+  // The first of them is in the suite above.
+  const owners = ["o'brien", 'a,b', '{"x": 1}', 'NULL', 'back\\slash', '"', ' ', 'zoë 🔑', '{}', '\n']
+  const isLeft = isLeftOut('a rotation of the row of each owner with an odd name')
+  test.skipIf(isLeft).each(owners)('re-seals the row of the owner %p', async (ownerId) => {
+    const wallet = await userWallet(ownerId)
+    const signature = await sign(wallet)
+    expect(await rotate()).toMatchObject({ resealed: 4, broken: { rows: 0 } })
+    expect(await versions()).toEqual({ 2: 4 })
+    expect(await sign(wallet, await custody.another())).toBe(signature)
+  })
 
   test('writes one audit row in the project', async () => {
     await rotate()
@@ -190,11 +190,11 @@ describe("a rotation of a project's key", () => {
   })
 
   test('reports rows that do not open, does not change them, and re-seals the rest', async () => {
-    const count = isLong ? 30 : 8
+    const count = isLong ? 30 : 3
     const wallets = await Promise.all(Array.from({ length: count }, () => developerWallet()))
     const [broken] = await sql<{ id: string; sealed: Uint8Array }[]>`
       update owner_locks set sealed = set_byte(sealed, 30, get_byte(sealed, 30) # 1)
-      where keyring_id = ${wallets[7]?.keyringId ?? ''} returning id, sealed`
+      where keyring_id = ${wallets[2]?.keyringId ?? ''} returning id, sealed`
     const user = await userWallet('cut off')
     await sql`update user_keys set sealed = substring(sealed for 4) where project_id = ${projectId}`
     const result = await rotate()
@@ -205,7 +205,7 @@ describe("a rotation of a project's key", () => {
     expect(hexOf(after?.sealed)).toBe(hexOf(broken?.sealed ?? new Uint8Array()))
     expect(await codeOf(sign(user))).toBe('internal')
     for (const [index, wallet] of wallets.entries()) {
-      expect(await codeOf(sign(wallet))).toBe(index === 7 ? 'internal' : 'resolved')
+      expect(await codeOf(sign(wallet))).toBe(index === 2 ? 'internal' : 'resolved')
     }
   })
 })
@@ -335,9 +335,10 @@ describe('a rotation at the same time as other changes', () => {
   )
 
   test('may run at the same time as others: in the end all rows are under the newest version', async () => {
-    const count = isLong ? 110 : 4
+    const count = isLong ? 110 : 2
     const wallets = await developerWallets(count)
-    const vaults = [custody.vault, await custody.another(), await custody.another()]
+    const another = await custody.another()
+    const vaults = [custody.vault, another, isLong ? await custody.another() : another]
     const results = await Promise.all(vaults.map((vault) => rotate({ vault })))
     expect(results.map(({ version }) => version).sort()).toEqual([2, 3, 4])
     expect(await versions()).toEqual({ 4: 2 * count + 1 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
@@ -31,17 +31,17 @@ let from: RootKey
 let to: RootKey
 let rotating: OperatorVault
 
-beforeEach(async () => {
+const openWorld = async () => {
   custody = await openCustody()
   sql = postgres(custody.url, { max: 3, onnotice: () => {} })
   from = await openTestRootKey()
   to = await openTestRootKey(0x83)
   rotating = await custody.another({ nextRootKey: to })
-})
-afterEach(async () => {
+}
+const closeWorld = async () => {
   await sql.end()
   await custody.close()
-})
+}
 
 const rotate = (vault: OperatorVault = rotating) => vault.rotateRootKey({ actor: 'operator' })
 
@@ -80,6 +80,9 @@ const newProject = async (vault: OperatorVault): Promise<string> => {
 }
 
 describe('a rotation of the root key', () => {
+  beforeEach(openWorld)
+  afterEach(closeWorld)
+
   longTest('keeps policies, with what they spent', async () => {
     const credentials = { developerSecret: SECRET, userPin: '493817' }
     const of = { projectId: await custody.project(), ownerId: randomUUID(), controlMode: 'user' } as const
@@ -125,16 +128,6 @@ describe('a rotation of the root key', () => {
     },
   )
 
-  test("keeps the deployment's key", async () => {
-    const derived = async (rootKey: RootKey) => {
-      const key = await bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
-      return hexOf(key.derive('audit'))
-    }
-    const before = await derived(from)
-    await rotate()
-    expect(await derived(to)).toBe(before)
-  })
-
   longTest('keeps the audit verifiable: what was chained before, and what comes after', async () => {
     const deploymentKeyOf = (rootKey: RootKey) =>
       bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
@@ -155,21 +148,6 @@ describe('a rotation of the root key', () => {
     await chain(to)
     const verified = await after.verifyAudit({ chain: null, heads: noted })
     expect(verified).toMatchObject({ broken: [], rows: 5n, unchained: { rows: 0 } })
-  })
-
-  test('lets only processes with the new key start', async () => {
-    const ends = { rootKey: from, nextRootKey: to }
-    expect([await starts({ rootKey: from }), await starts({ rootKey: to }), await starts(ends)]).toEqual([
-      true,
-      false,
-      true,
-    ])
-    await rotate()
-    expect([await starts({ rootKey: from }), await starts({ rootKey: to }), await starts(ends)]).toEqual([
-      false,
-      true,
-      true,
-    ])
   })
 
   longTest('does not affect a running process that has both keys', async () => {
@@ -197,15 +175,6 @@ describe('a rotation of the root key', () => {
     },
   )
 
-  test('does nothing if the database uses the new key already, and says so', async () => {
-    await custody.project()
-    await rotate()
-    const before = await sql`select wrapped from project_keys`
-    expect(await rotate()).toEqual({ rootKeyId: to.id, rewrapped: 0, already: true })
-    expect(await sql`select wrapped from project_keys`).toEqual(before)
-    expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
-  })
-
   longTest('writes one audit row of the deployment', async () => {
     await custody.project()
     await rotate()
@@ -223,14 +192,52 @@ describe('a rotation of the root key', () => {
     expect((await state()).deployment).toBe(from.id)
     expect(await sign(wallet, await custody.another())).toBe(signature)
   })
+})
 
-  test('to the key that is in use is refused', async () => {
-    const same = await custody.another({ nextRootKey: from })
-    expect(await codeOf(rotate(same))).toBe('invalid_input')
+describe('a rotation of the root key that is over', () => {
+  const ends = () => ({ rootKey: from, nextRootKey: to })
+  const startsWithEach = async () => [
+    await starts({ rootKey: from }),
+    await starts({ rootKey: to }),
+    await starts(ends()),
+  ]
+  const derived = async (rootKey: RootKey) => {
+    const key = await bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
+    return hexOf(key.derive('audit'))
+  }
+  let started: readonly boolean[]
+  let deploymentKey: string
+
+  beforeAll(async () => {
+    await openWorld()
+    await custody.project()
+    started = await startsWithEach()
+    deploymentKey = await derived(from)
+    await rotate()
+  })
+  afterAll(closeWorld)
+
+  test("keeps the deployment's key", async () => {
+    expect(await derived(to)).toBe(deploymentKey)
+  })
+
+  test('lets only processes with the new key start', async () => {
+    expect(started).toEqual([true, false, true])
+    expect(await startsWithEach()).toEqual([false, true, true])
+  })
+
+  test('does nothing if the database uses the new key already, and says so', async () => {
+    const before = await sql`select wrapped from project_keys`
+    expect(await rotate()).toEqual({ rootKeyId: to.id, rewrapped: 0, already: true })
+    expect(await sql`select wrapped from project_keys`).toEqual(before)
+    expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
   })
 })
 
 describe('a rotation at the same time as other changes', () => {
+  beforeEach(openWorld)
+  afterEach(closeWorld)
+
   /** The next root key; `then` runs once, while the first project key is wrapped. */
   const meanwhile = (then: () => Promise<unknown>): RootKey => {
     let ran = false
@@ -305,7 +312,14 @@ describe('a rotation at the same time as other changes', () => {
   })
 })
 
+/** Each leaves the database as it was, for the next one. */
 describe('a rotation fails and changes nothing', () => {
+  beforeAll(async () => {
+    await openWorld()
+    await Promise.all(Array.from({ length: isLong ? 30 : 3 }, () => custody.project()))
+  })
+  afterAll(closeWorld)
+
   const failing: [string, () => Partial<RootKey>, string][] = [
     ['if the next key is unavailable', () => ({ wrap: () => Promise.reject(new Error('away')) }), 'away'],
     ['if the next key does not unwrap', () => ({ unwrap: () => Promise.reject(new Error('refused')) }), 'refused'],
@@ -322,28 +336,36 @@ describe('a rotation fails and changes nothing', () => {
   ]
   test.each(someOf(failing, 3))('%s', async (_what, change, sentence) => {
     const wallet = await newWallet(await custody.project())
+    const before = await state()
     const next = { ...to, ...change() }
     await expect(rotate(await custody.another({ nextRootKey: next }))).rejects.toThrow(sentence)
-    expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: 1 } })
+    expect(await state()).toEqual(before)
+    expect(before).toEqual({ deployment: from.id, keys: { [from.id]: expect.any(Number) } })
     expect(await codeOf(sign(wallet, await custody.another()))).toBe('resolved')
   })
 
   test('if one of many project keys does not unwrap', async () => {
-    const count = isLong ? 30 : 3
-    await Promise.all(Array.from({ length: count }, () => custody.project()))
-    await sql`update project_keys set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)
+    const before = await state()
+    const spoil = () => sql`update project_keys set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)
       where project_id = (select max(project_id::text)::uuid from project_keys)`
+    await spoil()
     await expect(rotate()).rejects.toThrow('did not open')
-    expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: count } })
+    expect(await state()).toEqual(before)
+    await spoil()
   })
 
   test('if one project key is wrapped by a third root key', async () => {
-    await custody.project()
-    await custody.project()
-    await sql`update project_keys set root_key_id = 'key:other'
+    const name = (id: string) => sql`update project_keys set root_key_id = ${id}
       where project_id = (select max(project_id::text)::uuid from project_keys)`
+    await name('key:other')
     await expect(rotate()).rejects.toThrow('wrapped by key:other, which is not the present root key')
     expect((await state()).deployment).toBe(from.id)
     expect((await state()).keys[to.id]).toBeUndefined()
+    await name(from.id)
+  })
+
+  test('to the key that is in use is refused', async () => {
+    const same = await custody.another({ nextRootKey: from })
+    expect(await codeOf(rotate(same))).toBe('invalid_input')
   })
 })

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
 import { type Curve, curve, nativeCurve, nobleCurve } from '../../src/vault/rooms/keys/secp256k1.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, roundsOf } from '../support/long.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { EIP_155, RFC_6979_SECP256K1 } from './vectors.ts'
 
@@ -64,7 +64,7 @@ describe.each(curves)('%s', (_name, each) => {
           .recoverPublicKey(digest)
         expect(hexOf(recovered.toBytes(false))).toBe(hexOf(each.publicKeyOf(privateKey)))
       }),
-      { numRuns: 50 },
+      { numRuns: roundsOf(50) },
     )
   })
 

@@ -79,8 +79,7 @@ const projectKeyByHand = async () => {
   return open(derive(ROOT_KEY, 'root key'), wrapped, { purpose: 'project key', row: '1' })
 }
 
-/** What one credential leads to. */
-const byHand = async (mode: Mode) => {
+const findByHand = async (mode: Mode) => {
   const { keyringId } = wallet
   const projectKey = await projectKeyByHand()
   const credentialKey = mode === 'user' ? await userKey(projectKey) : await developerKey(projectKey)
@@ -97,6 +96,14 @@ const byHand = async (mode: Mode) => {
   const walletKey = derive(controlKey, 'wallet', walletId)
   const privateKey = open(walletKey, await sealedKeyOf(walletId), whereOf({ id: walletId, network, controlMode: mode }))
   return { projectKey, credentialKey, controlKey, familyKeys, walletKey, privateKey }
+}
+
+const foundByHand: Partial<Record<Mode, ReturnType<typeof findByHand>>> = {}
+/** What one credential leads to. */
+const byHand = (mode: Mode) => {
+  const found = foundByHand[mode] ?? findByHand(mode)
+  foundByHand[mode] = found
+  return found
 }
 
 const sealedKeyOf = (walletId: string) => bytesFrom(sql`select sealed from wallet_keys where wallet_id = ${walletId}`)

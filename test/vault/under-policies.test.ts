@@ -185,7 +185,7 @@ describe('the owner of the database', () => {
     ['claims a later state', { policies_only: false, version: 3 }],
   ] as const
 
-  test.each(someOf(edits, 2))('%s: nothing opens, and audit verify names it', async (_name, edit) => {
+  test.each(someOf(edits, 3))('%s: nothing opens, and audit verify names it', async (_name, edit) => {
     const wallet = await newWallet()
     await put(wallet)
     const asPut = await stateOf(wallet)

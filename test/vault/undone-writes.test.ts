@@ -72,7 +72,7 @@ const ACTS: readonly Act[] = [
       const world = await worldOf('user')
       return async () => {
         const codes: string[] = []
-        for (let guess = 0; guess < 7; guess += 1) codes.push(await sign(world, { userPin: WRONG }))
+        for (let guess = 0; guess < (isLong ? 7 : 3); guess += 1) codes.push(await sign(world, { userPin: WRONG }))
         const checked = codes.filter((code) => code === 'INVALID_SECRET').length
         const opens = (await sign(world, pin)) === 'resolved'
         return [...wrongIf(checked > 1, `${checked} PINs were checked`), ...wrongIf(opens, 'the right PIN opens')]
@@ -140,6 +140,17 @@ const ACTS: readonly Act[] = [
     },
   },
   {
+    name: 'a first recovery code',
+    writes: [['user_key_locks', 'insert']],
+    prepare: async () => {
+      const { vault, wallet } = await worldOf('user')
+      return async () => {
+        const made = await outcome(vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR }))
+        return wrongIf(made === 'resolved', 'a code was handed out that is not there')
+      }
+    },
+  },
+  {
     name: 'a recovery code in place of another one',
     writes: [['user_key_locks', 'update']],
     prepare: async () => {
@@ -163,17 +174,6 @@ const ACTS: readonly Act[] = [
         const of = { wallet, kind: 'recovery_code', passkeyId: '', credentials: pin, actor: ACTOR } as const
         const removed = await outcome(vault.removeUserSecret(of))
         return wrongIf(removed === 'resolved' && (await sign(world, { userSecret })) === 'resolved', 'the code opens')
-      }
-    },
-  },
-  {
-    name: 'a first recovery code',
-    writes: [['user_key_locks', 'insert']],
-    prepare: async () => {
-      const { vault, wallet } = await worldOf('user')
-      return async () => {
-        const made = await outcome(vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR }))
-        return wrongIf(made === 'resolved', 'a code was handed out that is not there')
       }
     },
   },
@@ -259,20 +259,22 @@ const waysOf = (write: Write): readonly Disobedience[] => {
   return isLong ? ways : ways.slice((planned - 1) % ways.length).slice(0, 1)
 }
 
-for (const { name, writes, prepare } of ACTS) {
+for (const [index, { name, writes, prepare }] of ACTS.entries()) {
+  // In the suite catalogue.test.ts looks at the other tables.
+  const looksAtCatalogue = isLong || index === 0
   describe(`${name}, where`, () => {
-    for (const [table, write] of someOf(writes, 2))
+    for (const [table, write] of someOf(writes, 3))
       for (const disobedience of waysOf(write))
         for (const isDeferred of isLong && disobedience.when === 'after' ? [false, true] : [false])
           test(`${disobedience.name} after ${write} of ${table}${isDeferred ? ', at the commit' : ''}`, async () => {
             const act = await prepare()
             const outcome = await whileDisobeying(sql, { table, write, disobedience, isDeferred }, async () => ({
               wrong: await act(),
-              differences: (await catalogueDifferences(custody.db)).map(({ found }) => found),
+              differences: looksAtCatalogue ? (await catalogueDifferences(custody.db)).map(({ found }) => found) : [],
             }))
             expect(outcome).toEqual({
               wrong: [],
-              differences: [`the trigger disobey on ${table} is not in the migrations`],
+              differences: looksAtCatalogue ? [`the trigger disobey on ${table} is not in the migrations`] : [],
             })
           })
   })
@@ -348,7 +350,7 @@ describe('by rows of before', () => {
       if (row !== undefined) rows.push(row)
     }
     await archive()
-    for (let use = 0; use < 5; use += 1) {
+    for (let use = 0; use < (isLong ? 5 : 2); use += 1) {
       expect(await sign(world, pin)).toBe('resolved')
       await archive()
     }
@@ -408,10 +410,12 @@ describe('by a false clock', () => {
   const shifted = (ms: number) => custody.another({ db: custody.db, now: () => new Date(Date.now() + ms) })
   const HOUR_MS = 3_600_000
 
-  test.each([
+  const shifts = [
     ['ahead', 60_000],
     ['behind', -60_000],
-  ])('of the database or of the vault, a minute %s, no PIN is checked', async (_, ms) => {
+  ] as const
+
+  test.each(someOf(shifts, 2))('of the database or of the vault, a minute %s, no PIN is checked', async (_, ms) => {
     const { wallet } = await worldOf('user')
     expect(await sign({ vault: await shifted(ms), wallet }, pin)).toBe('unavailable')
     const [row] = await sql`select total from pin_guesses where owner_id = ${wallet.ownerId}`

@@ -44,14 +44,13 @@ describe('asking', () => {
   test('32 at once get each their own answer', async () => {
     const { path } = await wire.server()
     const client = wire.client(path)
-    const asked = Array.from({ length: isLong ? 320 : 64 }, (_, index) => {
+    const asked = Array.from({ length: isLong ? 320 : 40 }, (_, index) => {
       const bytes = new Uint8Array((index % 32) * 10_000).fill(index)
       return client.ask(echo, { text: String(index), bytes })
     })
     for (const [index, { text, bytes }] of (await Promise.all(asked)).entries()) {
       expect(text).toBe(String(index))
-      expect(bytes?.length).toBe((index % 32) * 10_000)
-      expect(bytes?.every((byte) => byte === index % 256)).toBe(true)
+      expect(Buffer.alloc((index % 32) * 10_000, index % 256).equals(bytes ?? new Uint8Array(1))).toBe(true)
     }
   })
 
