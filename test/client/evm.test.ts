@@ -220,7 +220,7 @@ describe('a provider (EIP-1193)', () => {
     await expect(client.sendCalls({ calls, id })).rejects.toThrow('There is already a bundle submitted with this ID')
   })
 
-  test('says what became of calls to a provider that did not send them', async () => {
+  longTest('says what became of calls to a provider that did not send them', async () => {
     const { id } = await clientOf(contract, 'contract').sendCalls({ calls: [{ to: RECIPIENT, value: 1n }] })
     const done = await clientOf(contract, 'contract').waitForCallsStatus({ id })
     expect(done.status).toBe('success')

@@ -12,7 +12,7 @@ import type { EvmWallet } from '../../client/src/evm-wallet.ts'
 import { toAccount } from '../../client/src/viem.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -134,12 +134,12 @@ test('a signer of ethers sends transactions of the types 0, 1 and 2, with access
     const cases: readonly (readonly [TransactionRequest, object])[] = [
       [{ type: 0 }, { type: 'legacy' }],
       [
-        { type: 1, accessList },
-        { type: 'eip2930', accessList },
-      ],
-      [
         { type: 1, accessList: {} },
         { type: 'eip2930', accessList: [] },
+      ],
+      [
+        { type: 1, accessList },
+        { type: 'eip2930', accessList },
       ],
       [{ type: 1 }, { type: 'eip2930', accessList: [] }],
       [{ type: 2 }, { type: 'eip1559', accessList: [] }],
@@ -148,7 +148,7 @@ test('a signer of ethers sends transactions of the types 0, 1 and 2, with access
         { type: 'eip1559', accessList },
       ],
     ]
-    for (const [request, expected] of cases) {
+    for (const [request, expected] of someOf(cases, 2)) {
       const { hash } = await signer.sendTransaction({ ...payment, ...request })
       expect(await inBlock(`0x${hash.slice(2)}`)).toMatchObject({ ...payment, ...expected, chainId: chain.chainId })
     }

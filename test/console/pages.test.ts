@@ -161,8 +161,8 @@ describe.skipIf(!isHere)('the pages of the console', () => {
 
   test('show a viewer everything, and let them do nothing', async () => {
     const { id } = await world.service.newWallet({ network: 'Ethereum' })
-    for (const path of someOf(ROOMS, 3)) expect([path, await open(viewer, path)]).toEqual([path, 200])
-    for (const path of someOf(['/wallets', '/jobs', '/freezes', '/audit'], 2)) {
+    for (const path of someOf(ROOMS, 6)) expect([path, await open(viewer, path)]).toEqual([path, 200])
+    for (const path of someOf(['/wallets', '/jobs', '/freezes', '/audit'], 3)) {
       await open(viewer, path)
       expect(await viewer.locator('main a[href^="/do/"], main form[action^="/do/"]').count()).toBe(0)
     }
@@ -229,7 +229,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
       `/wallets?project=${projectId}&q=${encodeURIComponent(NASTY)}`,
       `/transactions/find?q=${encodeURIComponent(NASTY)}`,
     ]
-    for (const path of someOf(paths, 2)) {
+    for (const path of someOf(paths, 3)) {
       await open(operator, path)
       expect(await operator.title()).toEndWith('Strongroom console')
       expect(await operator.locator('main img, main script').count()).toBe(0)
@@ -255,7 +255,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
   })
 
   test('refuse a character that the database takes in no text', async () => {
-    for (const path of ['/wallets?q=%00', '/users?q=a%00b', '/audit?project=%00']) {
+    for (const path of someOf(['/wallets?q=%00', '/users?q=a%00b', '/audit?project=%00'], 3)) {
       expect([path, await open(viewer, path)]).toEqual([path, 400])
       expect(await textOf(viewer)).toContain('U+0000')
     }
