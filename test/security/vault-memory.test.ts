@@ -2,6 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { entropyToMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
@@ -279,3 +281,32 @@ test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase 
   await untilGone(Object.fromEntries(Object.entries(all).filter(isLate)))
   expect(foundOf(all)).toEqual({})
 })
+
+const coreLimitOf = (pid: number): string =>
+  /^Max core file size +(\S+) +(\S+)/m
+    .exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))
+    ?.slice(1)
+    .join(' ') ?? ''
+
+test.skipIf(process.platform !== 'linux')('the kernel writes none of it to a core dump', () => {
+  expect(coreLimitOf(vaultProcess.pid)).toBe('0 0')
+  expect(vaultProcess.output()).not.toContain('core dumps cannot be turned off')
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'forbidCoreDumps turns core dumps off and says whether it could',
+  async () => {
+    const script = `
+    import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../../src/platform/process/libc.ts', import.meta.url)))}
+    const { dlopen } = await import('bun:ffi')
+    const { prctl } = dlopen('libc.so.6', { prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' } }).symbols
+    const PR_GET_DUMPABLE = 3
+    console.log(JSON.stringify([prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), await forbidCoreDumps(), prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)]))`
+    const child = Bun.spawn(['bun', '-e', script], {
+      env: { PATH: process.env.PATH ?? '' },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    expect(JSON.parse(await new Response(child.stdout).text())).toEqual([1, true, 0])
+  },
+)
