@@ -1,5 +1,5 @@
-// Who gets into the console, in real Chromium: expired links, passkeys, sessions and their ends. The links of the command
-// line, forged forms and many tries are in pages.test.ts.
+// Who gets into the console, in real Chromium: expired links, passkeys, sessions and their ends. The links of the
+// command line, forged forms and many tries are in pages.test.ts.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'

@@ -1,5 +1,5 @@
-// Core dumps of the processes that hold secrets, as the kernel sees them from outside. vault-memory.test.ts looks at the
-// vault.
+// Core dumps of the processes that hold secrets, as the kernel sees them from outside. vault-memory.test.ts looks at
+// the vault.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
