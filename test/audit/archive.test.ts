@@ -219,7 +219,7 @@ describe('is found:', () => {
         ["signature = '\\x00'"],
         ["signature = decode(repeat('00', 64), 'hex')"],
       ],
-      6,
+      7,
     ),
   )('a checkpoint with %s', async (change) => {
     await audit.tamper((sql) => sql.unsafe(`update audit_checkpoints set ${change} where chain = '${audit.one}'`))
@@ -252,7 +252,7 @@ describe('is found:', () => {
           'one 8: the rows that stay',
         ],
       ],
-      4,
+      5,
     ),
   )('a row that stayed %s', async (_, change, trouble) => {
     await audit.tamper((sql) => sql.unsafe(change))

@@ -168,10 +168,14 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
   'the frozen networks': () => frozen({ scope: 'network', network: 'Ethereum' }, NETWORKS_LIST),
 }
 
+/** Left to the long run: another case has a row of the same table. */
+const LEFT = ['a user key', 'an API key', 'a user with a wallet']
+
 const areNamed = async (cases: readonly (() => Promise<Deleted>)[]): Promise<void> => {
   const made: Deleted[] = []
   for (const make of cases) made.push(await make())
-  expect(await named()).toEqual([])
+  // In the suite the last verification says so too.
+  if (isLong) expect(await named()).toEqual([])
   const deleted: (readonly [table: string, row: object])[] = []
   for (const { from, where } of made) {
     for (const table of from) {
@@ -192,4 +196,4 @@ if (isLong)
 // A verification reads the whole database, so in the suite there are three for all of them.
 else
   test('rows that somebody deleted are named, each as what it is, until they are restored', () =>
-    areNamed(Object.values(CASES)))
+    areNamed(Object.entries(CASES).flatMap(([what, make]) => (LEFT.includes(what) ? [] : [make]))))

@@ -8,6 +8,7 @@ import { type AuditAct, createApiAudit, createVaultAudit, createWorkerAudit } fr
 import type { Derived } from '../../src/platform/sealing/sealer.ts'
 import { createLinkMaker } from '../../src/vault/rooms/chain/chain.ts'
 import type { NotedHead } from '../../src/vault/rooms/chain/verify.ts'
+import { someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { TEST_DEPLOYMENT_KEY } from '../vault/support.ts'
 import { openAudit, type TestAudit } from './support.ts'
@@ -54,7 +55,7 @@ test('an empty audit is valid', async () => {
 })
 
 describe('an edited row', () => {
-  test.each([
+  const EDITS = [
     ["actor = 'system'"],
     ["action = 'wallet_created'"],
     ["subject = 'x'"],
@@ -69,7 +70,9 @@ describe('an edited row', () => {
     ["details = 'null'"],
     ["mac = '\\x00'"],
     ["mac = ''"],
-  ])('is found where %s', async (change) => {
+  ]
+
+  test.each(someOf(EDITS, 2))('is found where %s', async (change) => {
     await audit.tamper((sql) => sql.unsafe(`update audit set ${change} where id = 4`))
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: row }])
   })
@@ -230,18 +233,17 @@ describe('a row of another process', () => {
     expect(await found()).toEqual([])
   })
 
-  test.each([["actor = 'system'"], ["at = at + interval '1 microsecond'"], ["details = '[]'"], ["mac = ''"]])(
-    'is found where %s: with the identity key and by its link',
-    async (change) => {
-      await audit.apiAudit.commit(act)
-      await audit.chain()
-      await audit.tamper((sql) => sql.unsafe(`update audit set ${change} where id = 9`))
-      const trouble = 'its audit row is not as it was written'
-      expect(await broken()).toEqual([{ chain: 'deployment', position: null, auditId: 9n, trouble }])
-      expect(await broken(audit.one)).toEqual([])
-      expect(await found()).toMatchObject([{ chain: 'deployment', position: 2, auditId: 9 }])
-    },
-  )
+  const changes = [["actor = 'system'"], ["at = at + interval '1 microsecond'"], ["details = '[]'"], ["mac = ''"]]
+
+  test.each(someOf(changes, 2))('is found where %s: with the identity key and by its link', async (change) => {
+    await audit.apiAudit.commit(act)
+    await audit.chain()
+    await audit.tamper((sql) => sql.unsafe(`update audit set ${change} where id = 9`))
+    const trouble = 'its audit row is not as it was written'
+    expect(await broken()).toEqual([{ chain: 'deployment', position: null, auditId: 9n, trouble }])
+    expect(await broken(audit.one)).toEqual([])
+    expect(await found()).toMatchObject([{ chain: 'deployment', position: 2, auditId: 9 }])
+  })
 
   test('is found if it was written without the identity key: the first such row of each chain', async () => {
     for (const project_id of [audit.one, audit.one, null]) {
@@ -311,7 +313,7 @@ describe('somebody who has the keys of an API and the database', () => {
     { action: 'wrong_pin' },
   ]
 
-  test.each(acts)('writes no row of a vault: %p', async (change) => {
+  test.each(someOf(acts, 2))('writes no row of a vault: %p', async (change) => {
     const forger = createVaultAudit({ db: audit.api, deploymentKey: audit.identity, now: () => audit.clock.now })
     await forger.commit(audit.act(audit.one, change))
     expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 9, trouble: row }])

@@ -215,7 +215,7 @@ describe('an incomplete environment', () => {
 
   test("is reported by every process with the variable's name and the expected form, without its value", async () => {
     const complete = { ...service.variables, DATABASE_URL: `postgres://user:${MARK}@127.0.0.1:1/${MARK}` }
-    for (const [change, name] of [
+    const changes = [
       [{ ENVIRONMENT: '' }, 'ENVIRONMENT'],
       [{ ENVIRONMENT: MARK }, 'ENVIRONMENT'],
       [{ DATABASE_URL: '' }, 'DATABASE_URL'],
@@ -229,7 +229,8 @@ describe('an incomplete environment', () => {
       [{ POLKADOT_METADATA_PIN: MARK }, 'POLKADOT_METADATA_PIN'],
       [{ POLKADOT_METADATA_PIN: `1:0x${'ab'.repeat(32)},1:0x${'cd'.repeat(32)}` }, 'POLKADOT_METADATA_PIN'],
       [{ LOG_LEVEL: MARK }, 'LOG_LEVEL'],
-    ] as const) {
+    ] as const
+    for (const [change, name] of someOf<(typeof changes)[number]>(changes, 3)) {
       const { exitCode, output, errors } = await cli(['abi', 'remove', 'x'], { ...complete, ...change })
       expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
       expect(errors).toStartWith(`${name} must be `)

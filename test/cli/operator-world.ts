@@ -29,7 +29,6 @@ export type Why = {
 export const startOperatorWorld = async () => {
   // With one slot per epoch, a block is final once two more are on top of it.
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
-  await deployCanonicalContracts(chain.rpcUrl)
   const gate = startGate(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: gate.url } })
   const { sql } = service.database
@@ -76,6 +75,7 @@ export const startOperatorWorld = async () => {
 
   /** A contract wallet that is not deployed, and the funded address of its key. */
   const contractWallet = async () => {
+    await deployCanonicalContracts(chain.rpcUrl)
     const private_key = generatePrivateKey()
     const { address: key } = privateKeyToAccount(private_key)
     const answer = await service.post('/wallets/import', {

@@ -1,4 +1,5 @@
-// The operator's commands for users' sessions, and the rotation of the keys of access tokens.
+// The operator's commands for users' sessions and for projects' webhooks, and the rotation of the keys of access
+// tokens.
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -141,5 +142,44 @@ describe('the keys of access tokens', () => {
     expect(await elsewhere.verify(fresh.token)).not.toBeNull()
     expect(await elsewhere.verify(session.access_token)).toBeNull()
     expect((await refresh(session)).status).toBe(200)
+  })
+})
+
+describe('webhooks', () => {
+  const webhooks = (...args: readonly string[]) => runCli(['webhooks', ...args], service.variables)
+
+  test('a webhook is added, listed, disabled, enabled, rotated, tested, replayed and removed', async () => {
+    const { projectId } = service.project
+    const added = await webhooks(
+      'add',
+      '--project',
+      projectId,
+      '--url',
+      'https://example.com/hooks',
+      '--types',
+      'wallet.created',
+      '--order',
+      'none',
+    )
+    const [, id = ''] = /webhook id: (\S+)/.exec(added.output) ?? []
+    expect(added.output).toMatch(/secret: +whsec_/)
+    expect((await webhooks('list')).output).toContain(`${id}  project ${projectId}  enabled  nothing waits`)
+    expect((await webhooks('disable', id)).output).toContain('disabled')
+    expect((await webhooks('list', '--project', projectId)).output).toContain('operator disabled it.')
+    expect((await webhooks('test', id)).errors).toContain('enable it first')
+    expect((await webhooks('enable', id)).output).toContain('enabled')
+    expect((await webhooks('rotate-secret', id, '--overlap', '60')).output).toMatch(/^secret: whsec_/)
+    expect((await webhooks('test', id)).output).toContain('test message')
+    expect((await webhooks('replay', id, '--after', '999999')).output).toBe('0 deliveries are sent again.\n')
+    const [listed] = JSON.parse((await webhooks('list', '--json')).output)
+    expect(listed).toMatchObject({ id, waiting: 1, order: 'none', paused_until: null })
+    expect(listed).not.toHaveProperty('sealed')
+    expect((await webhooks('remove', id)).output).toContain('removed')
+    expect((await webhooks('remove', id)).errors).toContain('There is no webhook with this id.')
+  })
+
+  test('a URL in a private network is refused', async () => {
+    const added = await webhooks('add', '--project', service.project.projectId, '--url', 'https://10.0.0.1/')
+    expect(added.errors).toContain('a host on the public Internet')
   })
 })

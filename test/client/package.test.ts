@@ -1,7 +1,8 @@
-// The package as others get it.
+// The package as others get it, and the examples of its README.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -11,12 +12,15 @@ import { createClient } from '../../client/src/client.ts'
 import type { operations } from '../../client/src/document.generated.ts'
 import { StrongroomError } from '../../client/src/errors.ts'
 import type { InputOf } from '../../client/src/operation.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { commonService } from '../support/common-service.ts'
-import { runTool } from '../support/document-tools.ts'
+import { runTool, typeErrorsOf } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
-import { longTest, someOf } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
-import type { Service } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
 const READ_MAX_BYTES = 10_000
 /** A PNG of one black pixel. */
@@ -186,4 +190,83 @@ export const read = (address: string) => client.activity.list({ network: 'Ethere
   console.log(`The page's script has ${bytes} bytes (gzip).`)
   expect(bytes).toBeGreaterThan(500)
   expect(bytes).toBeLessThan(READ_MAX_BYTES)
+})
+
+/** The examples of the client's README, as a reader would paste them into programs that have installed the package. */
+describe('the examples of the README:', () => {
+  const examples = [...readFileSync(join(ROOT, 'client/README.md'), 'utf8').matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(
+    ([, text = '']) => text,
+  )
+
+  let chain: TestChain
+  let polkadot: TestSubstrateChain | null = null
+  let real: Service
+  let worker: WorkerHere
+  let env: Record<string, string>
+
+  beforeAll(async () => {
+    chain = await startChain('Ethereum')
+    // The two examples of the suite need no Polkadot.
+    polkadot = isLong ? await startSubstrateChain('Polkadot') : null
+    const rpcUrls = { Ethereum: chain.rpcUrl, ...(polkadot === null ? {} : { Polkadot: polkadot.rpcUrl }) }
+    real = await startService({ rpcUrls })
+    worker = await startWorkerHere(real)
+    const wallet = await real.newWallet({ network: 'Ethereum' })
+    await chain.fund(wallet.address)
+    env = {
+      STRONGROOM_URL: real.baseUrl,
+      STRONGROOM_PROJECT: real.project.projectId,
+      STRONGROOM_API_KEY: real.project.apiKey,
+      STRONGROOM_WALLET: wallet.address,
+      ETHEREUM_RPC_URL: chain.rpcUrl,
+    }
+    if (polkadot === null) return
+    const substrate = await real.newWallet({ network: 'Polkadot' })
+    await polkadot.fund(substrate.address)
+    env = { ...env, POLKADOT_WALLET: substrate.address, POLKADOT_WS_URL: polkadot.wsUrl }
+  })
+  afterAll(async () => {
+    await worker?.stop()
+    await real?.close()
+    await Promise.all([chain?.stop(), polkadot?.stop()])
+  })
+
+  const SENT_AND_SIGNED = /^0x\w{64} 0x\w{130}$/
+  /** What each example prints, in order. */
+  const PRINTS = [
+    /^0x\w{40} 0\nThere is no such wallet\.$/,
+    /^paid 0x\w{64}$/,
+    /^([-\w]{36} \w+\n)*0x\w{40} (receive|send)_token [\d.]+ ETH$/,
+    SENT_AND_SIGNED,
+    SENT_AND_SIGNED,
+    SENT_AND_SIGNED,
+    SENT_AND_SIGNED,
+    /^0x\w{64}$/,
+  ]
+
+  test('there is an expected output for each', () => {
+    expect(examples.length).toBe(PRINTS.length)
+  })
+
+  longTest('they compile with strict options', async () => {
+    const files = Object.fromEntries(examples.map((text, index) => [`example-${index}.ts`, text]))
+    expect(await typeErrorsOf(client.folder, files)).toBe('')
+  })
+
+  /** In the suite the first two run; the others only compile. */
+  test.each(PRINTS.slice(0, isLong ? undefined : 2).map((printed, index) => [index + 1, printed] as const))(
+    'example %d does what it says',
+    async (number, printed) => {
+      const { exitCode, output, errors } = await client.runProgram({ text: examples[number - 1] ?? '', env })
+      if (exitCode !== 0) throw new Error(errors)
+      expect(output.trim()).toMatch(printed)
+    },
+  )
+
+  test('a payment with a key of its own is made once', async () => {
+    const before = await chain.publicClient.getBalance({ address: fundedAccount(1).address })
+    const { errors } = await client.runProgram({ text: examples[1] ?? '', env })
+    expect(errors).toBe('')
+    expect(await chain.publicClient.getBalance({ address: fundedAccount(1).address })).toBe(before)
+  })
 })

@@ -16,7 +16,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { accessibilityProblemsOn, hasChromium, startChromium } from '../support/chromium.ts'
 import { typeErrorsOf } from '../support/document-tools.ts'
 import { ROOT } from '../support/imports.ts'
-import { isLeftOut, longTest } from '../support/long.ts'
+import { isLeftOut, isLong, longTest } from '../support/long.ts'
 import { packClient } from '../support/packed-client.ts'
 import { startExamplePage } from './example-page.ts'
 
@@ -48,10 +48,11 @@ const FRIEND = fundedAccount(1).address
 
 let client: Awaited<ReturnType<typeof packClient>>
 
+// It takes seconds, and the tests of the suite import the sources.
 beforeAll(async () => {
-  client = await packClient()
+  if (isLong) client = await packClient()
 })
-afterAll(() => client.remove())
+afterAll(() => client?.remove())
 
 longTest('the examples for React compile with strict options', async () => {
   expect(others).toEqual([])

@@ -6,6 +6,7 @@ import { createEndpoint } from '../../src/events/webhooks/create.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
 import { runCli } from '../support/cli.ts'
+import { startConsole } from '../support/console.ts'
 import { longTest, someOf } from '../support/long.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
@@ -24,6 +25,11 @@ const textOf = async (page: Page) => (await page.locator('main').textContent()) 
 const audited = async (action: string) => [
   ...(await world.sql`select actor, subject from audit where action = ${action} order by id`),
 ]
+
+const lastAudited = async (action: string) => {
+  const rows = await world.sql`select actor, subject, details from audit where action = ${action} order by id`
+  return rows.at(-1)
+}
 
 /** Only a vault writes a list of freezes. */
 const release = async (...what: readonly string[]) =>
@@ -52,13 +58,105 @@ const ROOMS = [
   '/account',
 ] as const
 
+beforeAll(async () => {
+  if (isHere) world = await startConsoleWorld()
+})
+afterAll(() => world?.close())
+
+const REFUSED = 'This link was used, has expired, or is not complete.'
+
+/** Opens a link, and presses its button. */
+const use = async (page: Page, link: string): Promise<string | null> => {
+  await page.goto(link)
+  await press(page, 'Log in')
+  await page.getByRole('heading').first().waitFor()
+  return page.locator('main').textContent()
+}
+
+/** Passkeys, and the ends of links and sessions, are in login.long.test.ts. */
+describe.skipIf(!isHere)('the console lets in', () => {
+  test('whoever has a link of the command line, once, with a session that only its cookie opens', async () => {
+    const link = await world.linkFor('ann', 'operator')
+    // What a scanner does.
+    expect((await fetch(link)).status).toBe(200)
+    const page = await world.newPage()
+    await use(page, link)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    expect(new URL(page.url()).pathname).toBe('/')
+    const [cookie, ...others] = await page.context().cookies()
+    expect(others).toEqual([])
+    expect(cookie).toMatchObject({
+      name: '__Host-strongroom-console',
+      path: '/',
+      httpOnly: true,
+      secure: true,
+      sameSite: 'Strict',
+    })
+    const [row] = await world.sql`select count(*)::int as rows from operator_tokens
+      where encode(hash, 'escape') like ${`%${cookie?.value}%`} or hash = decode(${cookie?.value ?? ''}, 'escape')`
+    expect(row).toEqual({ rows: 0 })
+    expect(await use(await world.newPage(), link)).toContain(REFUSED)
+    expect(await lastAudited('operator_invited')).toEqual({
+      actor: 'operator',
+      subject: 'ann',
+      details: { role: 'operator' },
+    })
+    expect(await lastAudited('operator_logged_in')).toEqual({
+      actor: 'operator:ann',
+      subject: 'ann',
+      details: { by: 'link' },
+    })
+  })
+
+  test('nobody who tries too often', async () => {
+    const strict = await startConsole(world.service, { DEVNET: 'false', LOG_LEVEL: 'silent' })
+    try {
+      const answers: number[] = []
+      for (let tries = 0; tries < 32; tries += 1) {
+        const { status } = await fetch(`${strict.origin}/link`, {
+          method: 'POST',
+          headers: { origin: strict.origin, 'content-type': 'application/x-www-form-urlencoded' },
+          body: 'secret=x',
+        })
+        answers.push(status)
+      }
+      expect(new Set(answers)).toEqual(new Set([401, 429]))
+      expect(answers.at(-1)).toBe(429)
+    } finally {
+      await strict.close()
+    }
+  })
+
+  test('no page of another site: neither by a form nor in a frame', async () => {
+    const link = await world.linkFor('jan', 'operator')
+    const secret = new URL(link).searchParams.get('secret') ?? ''
+    const post = (headers: Readonly<Record<string, string>>) =>
+      fetch(`${world.origin}/link`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+        body: new URLSearchParams({ secret }).toString(),
+        redirect: 'manual',
+      })
+    for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+      expect((await post(headers)).status).toBe(403)
+    }
+    const { headers } = await fetch(world.origin)
+    expect(headers.get('content-security-policy')).toMatch(
+      /default-src 'none'.*script-src 'self'.*frame-ancestors 'none'/,
+    )
+    expect(headers.get('x-frame-options')).toBe('DENY')
+    // None of them has used the link.
+    const own = await post({ origin: world.origin })
+    expect([own.status, own.headers.get('location')]).toEqual([303, '/'])
+    expect(own.headers.get('set-cookie')).toStartWith('__Host-strongroom-console=')
+  })
+})
+
 describe.skipIf(!isHere)('the pages of the console', () => {
   beforeAll(async () => {
-    world = await startConsoleWorld()
     operator = await world.logIn('olga', 'operator')
     viewer = await world.logIn('vera', 'viewer')
   })
-  afterAll(() => world?.close())
 
   longTest('lead from what is late to its transaction, which is retried and then given up', async () => {
     const wallet = await world.wallet()
@@ -161,8 +259,8 @@ describe.skipIf(!isHere)('the pages of the console', () => {
 
   test('show a viewer everything, and let them do nothing', async () => {
     const { id } = await world.service.newWallet({ network: 'Ethereum' })
-    for (const path of someOf(ROOMS, 3)) expect([path, await open(viewer, path)]).toEqual([path, 200])
-    for (const path of someOf(['/wallets', '/jobs', '/freezes', '/audit'], 2)) {
+    for (const path of someOf(ROOMS, 6)) expect([path, await open(viewer, path)]).toEqual([path, 200])
+    for (const path of someOf(['/wallets', '/jobs', '/freezes', '/audit'], 3)) {
       await open(viewer, path)
       expect(await viewer.locator('main a[href^="/do/"], main form[action^="/do/"]').count()).toBe(0)
     }
@@ -229,7 +327,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
       `/wallets?project=${projectId}&q=${encodeURIComponent(NASTY)}`,
       `/transactions/find?q=${encodeURIComponent(NASTY)}`,
     ]
-    for (const path of someOf(paths, 2)) {
+    for (const path of someOf(paths, 3)) {
       await open(operator, path)
       expect(await operator.title()).toEndWith('Strongroom console')
       expect(await operator.locator('main img, main script').count()).toBe(0)
@@ -255,7 +353,7 @@ describe.skipIf(!isHere)('the pages of the console', () => {
   })
 
   test('refuse a character that the database takes in no text', async () => {
-    for (const path of ['/wallets?q=%00', '/users?q=a%00b', '/audit?project=%00']) {
+    for (const path of someOf(['/wallets?q=%00', '/users?q=a%00b', '/audit?project=%00'], 3)) {
       expect([path, await open(viewer, path)]).toEqual([path, 400])
       expect(await textOf(viewer)).toContain('U+0000')
     }

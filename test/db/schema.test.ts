@@ -99,7 +99,7 @@ describe('the schema', () => {
     expect([...restored]).toEqual([...migrated])
   })
 
-  test('can be migrated repeatedly, also by several processes at once', async () => {
+  longTest('can be migrated repeatedly, also by several processes at once', async () => {
     await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)])
     await denied(worker`select from keyrings`)
   })

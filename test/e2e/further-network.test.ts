@@ -12,7 +12,7 @@ import { createApp } from '../../src/api/app.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Harbor'
@@ -36,7 +36,8 @@ beforeAll(async () => {
     rpcUrls: { [network]: chain.rpcUrl },
     variables: { NETWORKS_FILE: OP_STACK_FILE, HARBOR_MAX_FEE_GWEI: '7' },
   })
-  service.startWorker()
+  // Only what is sent needs one.
+  if (isLong) service.startWorker()
 })
 afterAll(async () => {
   await service.close()

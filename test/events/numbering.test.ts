@@ -6,7 +6,7 @@ import { type Db, openDb } from '../../db/client.ts'
 import { EVENTS_CHANNEL } from '../../db/events.ts'
 import { dropOldEvents, numberEvents, readEvents } from '../../db/queries/events.ts'
 import { EVENT_TYPES } from '../../db/words.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { CAUSES, startCauses } from './causes.ts'
 
@@ -53,6 +53,9 @@ const randomOf = (seed: number) => () => {
   return seed / 2_147_483_648
 }
 
+/** Of each writer. */
+const TURNS = isLong ? 25 : 10
+
 describe('the numbers of events', () => {
   test('a transaction that commits late comes after those that a reader has seen', async () => {
     const projectId = await newProject()
@@ -81,7 +84,7 @@ describe('the numbers of events', () => {
     const writer = async (seed: number) => {
       const random = randomOf(seed)
       const sql = postgres(database.apiUrl, { max: 1, onnotice: () => {} })
-      for (let turn = 0; turn < 25; turn += 1) {
+      for (let turn = 0; turn < TURNS; turn += 1) {
         const made: string[] = []
         const rollback = new Error('rolled back')
         try {

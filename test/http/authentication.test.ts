@@ -120,7 +120,11 @@ describe('authentication', () => {
   })
 
   test('limits a key to its number of requests per second', async () => {
-    const limited = await startService({ variables: { RATE_LIMIT_PER_SECOND: '5' } })
+    const limited = await startService({
+      database: { ...service.database, close: async () => {} },
+      hasVault: false,
+      variables: { ...service.variables, RATE_LIMIT_PER_SECOND: '5' },
+    })
     try {
       const answers = await Promise.all(Array.from({ length: 12 }, () => limited.call('/wallets?network=Polkadot')))
       const refusals = answers.filter((answer) => answer.status === 429)

@@ -153,7 +153,13 @@ describe('the byte budget of a caller', () => {
 
   beforeAll(async () => {
     limited = await startService({
-      variables: { RATE_LIMIT_BYTES_PER_SECOND: String(BYTES_A_SECOND), TRUSTED_PROXIES: '1' },
+      database: { ...service.database, close: async () => {} },
+      hasVault: false,
+      variables: {
+        ...service.variables,
+        RATE_LIMIT_BYTES_PER_SECOND: String(BYTES_A_SECOND),
+        TRUSTED_PROXIES: '1',
+      },
     })
   })
   afterAll(() => limited.close())

@@ -15,9 +15,9 @@ import { afterTests, shared } from '../support/shared.ts'
 const network = 'Ethereum'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RUNTIMES = { Bun: ['bun', programPath('src/main/api')], 'Deno 2': [...denoCommand(), 'src/main/api.ts'] } as const
-const GRACE_SECONDS = isLong ? 4 : 2
+const GRACE_SECONDS = isLong ? 4 : 1
 /** Longer than the grace, and than processes wait for others by habit. */
-const SLOW_MS = isLong ? 15_000 : 2_500
+const SLOW_MS = isLong ? 15_000 : 1_500
 
 const chain = await shared(startChain(network))
 const gate = startGate(chain.rpcUrl)
@@ -105,8 +105,8 @@ describe.each(TRIED)('an API on %s that gets SIGTERM', (runtime) => {
     const slow = send()
     await held.reached
     // Some leave late, but within the grace.
-    const clients = [0, 500, GRACE_SECONDS * 250].map((lateMs) => keepAsking(api.url, lateMs))
-    await sleep(200)
+    const clients = [0, GRACE_SECONDS * 125, GRACE_SECONDS * 250].map((lateMs) => keepAsking(api.url, lateMs))
+    await sleep(400)
 
     api.child.kill('SIGTERM')
     const stoppedAt = performance.now()

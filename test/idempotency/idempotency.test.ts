@@ -26,7 +26,6 @@ const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 
 const chain = await shared(startChain(network))
-await deployCanonicalContracts(chain.rpcUrl)
 const gate = startGate(chain.rpcUrl)
 afterTests(() => gate.stop())
 const service = await shared(startService({ rpcUrls: { [network]: gate.url } }))
@@ -82,6 +81,7 @@ const payment = async () => {
 
 /** A contract wallet that is not deployed, and the address of its key. */
 const contractWallet = async () => {
+  await deployCanonicalContracts(chain.rpcUrl)
   const private_key = generatePrivateKey()
   const body = {
     network,

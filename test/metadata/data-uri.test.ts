@@ -101,7 +101,9 @@ describe('metadata in a URI', () => {
   })
 
   test('never throws, and returns texts or nothing', () => {
-    const data = fc.oneof(fc.string(), fc.json(), fc.json().map(base64), fc.string({ unit: 'binary' }))
+    // The table of all characters takes two seconds.
+    const unit = isLong ? 'binary' : 'binary-ascii'
+    const data = fc.oneof(fc.string(), fc.json(), fc.json().map(base64), fc.string({ unit }))
     const prefix = fc.constantFrom('data:application/json,', 'data:application/json;base64,', '')
     fc.assert(
       fc.property(prefix, data, (start, rest) => {

@@ -7,7 +7,6 @@ import postgres from 'postgres'
 import { encodeFunctionData, type Hex } from 'viem'
 import { freePort } from '../../devnet/port.ts'
 import { createApp } from '../../src/api/app.ts'
-import { createApiCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
@@ -588,8 +587,15 @@ describe('requests', () => {
 })
 
 describe('the exposed text', () => {
+  let scraped: ReturnType<Service['call']> | undefined
+  /** One text for all of them, since each scrape reads the tables. */
+  const scrapeOnce = () => {
+    scraped ??= service.call('/metrics', { headers: NOBODY })
+    return scraped
+  }
+
   test("is read the same by another project's parser", async () => {
-    const { text } = await service.call('/metrics', { headers: NOBODY })
+    const { text } = await scrapeOnce()
     const ours = readMetrics(text)
     const theirs = parse(text)
     const shown = theirs.filter(({ metrics }) => metrics.length > 0)
@@ -603,7 +609,7 @@ describe('the exposed text', () => {
 
   test('matches the documentation: each metric with its labels', async () => {
     const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
-    const { series } = await scrape()
+    const { series } = readMetrics((await scrapeOnce()).text)
     const ours = series.filter(({ family }) => family.startsWith('strongroom_'))
     const labelsOf = (all: readonly Series[]) => [...new Set(all.flatMap(({ labels }) => Object.keys(labels)))]
     const families = Map.groupBy(ours, ({ family }) => family)
@@ -620,7 +626,7 @@ describe('the exposed text', () => {
   })
 
   test('has what each alert and each question of the dashboard asks for', async () => {
-    const { series } = await scrape()
+    const { series } = readMetrics((await scrapeOnce()).text)
     // Prometheus adds these two. Statuses and routes come with requests.
     const added = ['job', 'instance']
     const comeLater = ['status', 'route']
@@ -658,7 +664,7 @@ describe('the exposed text', () => {
   })
 
   test('contains no wallet, transaction, project or caller', async () => {
-    const { text, headers } = await service.call('/metrics', { headers: NOBODY })
+    const { text, headers } = await scrapeOnce()
     expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(headers.get('cache-control')).toBe('no-store')
     expect(text).not.toMatch(/0x[0-9a-f]{8}/i)
@@ -693,22 +699,17 @@ describe('the metrics token', () => {
 
   test('is required once it is set', async () => {
     const config = readConfig({ ...service.variables, METRICS_TOKEN: TOKEN })
-    const ctx = await createApiCtx({ config, process: 'guarded' })
-    const app = createApp(ctx)
-    try {
-      const read = async (authorization: string | undefined) =>
-        app.fetch(new Request('http://localhost/metrics', authorization ? { headers: { authorization } } : {}))
-      for (const wrong of [undefined, 'Bearer ', `Bearer ${TOKEN}x`, TOKEN, `Bearer ${service.project.apiKey}`]) {
-        const answer = await read(wrong)
-        expect({ wrong, status: answer.status }).toEqual({ wrong, status: 401 })
-        expect(await answer.json()).toEqual({ error: expect.stringContaining('METRICS_TOKEN'), code: 'unauthorized' })
-      }
-      const right = await read(`Bearer ${TOKEN}`)
-      expect(right.status).toBe(200)
-      expect(readMetrics(await right.text()).value('database_up')).toBe(1)
-    } finally {
-      await ctx.close({ timeoutSeconds: 5 })
+    const app = createApp({ ...service.ctx, config })
+    const read = async (authorization: string | undefined) =>
+      app.fetch(new Request('http://localhost/metrics', authorization ? { headers: { authorization } } : {}))
+    for (const wrong of [undefined, 'Bearer ', `Bearer ${TOKEN}x`, TOKEN, `Bearer ${service.project.apiKey}`]) {
+      const answer = await read(wrong)
+      expect({ wrong, status: answer.status }).toEqual({ wrong, status: 401 })
+      expect(await answer.json()).toEqual({ error: expect.stringContaining('METRICS_TOKEN'), code: 'unauthorized' })
     }
+    const right = await read(`Bearer ${TOKEN}`)
+    expect(right.status).toBe(200)
+    expect(readMetrics(await right.text()).value('database_up')).toBe(1)
   })
 
   longTest('that is not set leaves the metrics closed, except on the devnet', async () => {

@@ -12,7 +12,13 @@ import { shared } from '../support/shared.ts'
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
 const service = await commonService()
-const without = await shared(startService({ variables: { API_PAGE: 'false' } }))
+const without = await shared(
+  startService({
+    database: { ...service.database, close: async () => {} },
+    hasVault: false,
+    variables: { ...service.variables, API_PAGE: 'false' },
+  }),
+)
 
 describe('the address of the service', () => {
   test('shows a person a page whose links lead to the documentation', async () => {

@@ -29,7 +29,6 @@ let worker: WorkerHere | null = null
 /** Only the long run restores a database. */
 const server = isLong ? await shared(startArchivedPostgres()) : null
 const chain = await shared(startChain('Ethereum'))
-await deployCanonicalContracts(chain.rpcUrl)
 const polkadot = isLong ? await shared(startSubstrateChain('Polkadot')) : null
 const rpcUrls = { Ethereum: chain.rpcUrl, Polkadot: polkadot?.rpcUrl ?? 'http://127.0.0.1:1' }
 const service = await shared(
@@ -52,6 +51,7 @@ const newWallet = async (network: 'Ethereum' | 'Polkadot') => {
 
 /** A contract wallet whose key has coins for fees. */
 const newSafe = async () => {
+  await deployCanonicalContracts(chain.rpcUrl)
   const key = generatePrivateKey()
   await chain.fund(privateKeyToAddress(key))
   const body = { network: 'Ethereum', type: 'contract', name: 'A Safe', private_key: key, control_mode: 'developer' }

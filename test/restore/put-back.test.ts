@@ -255,7 +255,7 @@ describe.each([
     expect([await further(ofDeveloper), await further(ofUser)]).toEqual(['under_policies', 'under_policies'])
   })
 
-  test('a keyring with shared control cannot be shared again with another PIN', async () => {
+  longTest('a keyring with shared control cannot be shared again with another PIN', async () => {
     const wallet = await service.newWallet({ network, ownerId: randomUUID() })
     const { owner_id } = wallet
     const [{ keyring_id: id } = {}] = await sql`select keyring_id from wallets where id = ${wallet.id}`

@@ -108,7 +108,8 @@ describe('an answer', () => {
     ],
   ])('that is no document: %s', async (words, answer) => {
     const url = `http://127.0.0.1:${await serve(answer)}/`
-    const outcome = await readJsonFrom(outgoing, { url, ...limits }).catch(String)
+    const timeoutMs = words.endsWith('in time') ? 100 : limits.timeoutMs
+    const outcome = await readJsonFrom(outgoing, { url, ...limits, timeoutMs }).catch(String)
     expect(outcome).toContain(words)
   })
 })

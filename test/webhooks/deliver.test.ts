@@ -22,7 +22,7 @@ import { createDeliverers } from '../../src/events/webhooks/deliverers.ts'
 import { listDeliveries, replay, sendTest } from '../../src/events/webhooks/deliveries.ts'
 import { createWorkerCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx, type WorkerHere } from '../support/worker-here.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -329,7 +329,7 @@ describe('without an order', () => {
   const due = async (endpointId: string) =>
     (await leaseDue(workerCtx, { endpointId, atOnce: 8 })).map(({ message }) => JSON.parse(message.body).data.n)
 
-  test('and then with one, or the other way, what waits follows the new one', async () => {
+  longTest('and then with one, or the other way, what waits follows the new one', async () => {
     const wallet = randomUUID()
     const events = [1, 2, 3].map((n) => ({ n, wallet }))
     const ordered = await endpoint()
@@ -347,7 +347,7 @@ describe('without an order', () => {
     expect(await due(unordered.id)).toEqual([1])
   })
 
-  test('a replay sends all at once, and with one again in order', async () => {
+  longTest('a replay sends all at once, and with one again in order', async () => {
     const wallet = randomUUID()
     const { id, named } = await endpoint({ order: 'none' })
     const [{ last } = { last: 0 }] = await sql`select coalesce(max(number), 0)::int as last from events`
@@ -579,32 +579,37 @@ describe('a receiver that asks for a pause', () => {
     return made
   }
 
-  test.each([
+  const asked = [
     [429, 'in seconds', () => '3600'],
     [503, 'in seconds', () => '3600'],
     [413, 'in seconds', () => '3600'],
     [503, 'as a date', () => new Date(Date.now() + 3_600_000).toUTCString()],
-  ])('by %d and Retry-After %s gets nothing until then, of any wallet', async (status, _, retryAfter) => {
-    const { id } = await asking(status, retryAfter())
-    await happen({ n: 2, wallet: randomUUID() })
-    expect(await send(id)).toBe(0)
-    const seconds = (await pauseOf(id)) ?? 0
-    expect(seconds).toBeGreaterThan(3_500)
-    expect(seconds).toBeLessThanOrEqual(3_600)
-    // Somebody reminds of it then, and not before.
-    expect(await secondsUntilDue(workerCtx.db, id)).toBeGreaterThan(3_500)
-    for (const find of [
-      endpointsWithWork(workerCtx.db, 10),
-      endpointsWithNews(workerCtx.db, { failuresMax: 5, limit: 10 }),
-    ])
-      expect(await find).toEqual([])
-    const { projectId } = service.project
-    const shown = await listDeliveries(service.ctx, { projectId, endpointId: id, state: null, limit: 10, offset: 0 })
-    for (const { nextAt } of shown) expect(Number(nextAt)).toBeGreaterThan(Date.now() + 3_500_000)
-    await sql`update webhook_endpoints set paused_until = now() where id = ${id}`
-    await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id}`
-    expect(await send(id)).toBe(2)
-  })
+  ] as const
+
+  test.each(someOf<(typeof asked)[number]>(asked, 3))(
+    'by %d and Retry-After %s gets nothing until then, of any wallet',
+    async (status, _, retryAfter) => {
+      const { id } = await asking(status, retryAfter())
+      await happen({ n: 2, wallet: randomUUID() })
+      expect(await send(id)).toBe(0)
+      const seconds = (await pauseOf(id)) ?? 0
+      expect(seconds).toBeGreaterThan(3_500)
+      expect(seconds).toBeLessThanOrEqual(3_600)
+      // Somebody reminds of it then, and not before.
+      expect(await secondsUntilDue(workerCtx.db, id)).toBeGreaterThan(3_500)
+      for (const find of [
+        endpointsWithWork(workerCtx.db, 10),
+        endpointsWithNews(workerCtx.db, { failuresMax: 5, limit: 10 }),
+      ])
+        expect(await find).toEqual([])
+      const { projectId } = service.project
+      const shown = await listDeliveries(service.ctx, { projectId, endpointId: id, state: null, limit: 10, offset: 0 })
+      for (const { nextAt } of shown) expect(Number(nextAt)).toBeGreaterThan(Date.now() + 3_500_000)
+      await sql`update webhook_endpoints set paused_until = now() where id = ${id}`
+      await sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id}`
+      expect(await send(id)).toBe(2)
+    },
+  )
 
   test('of a year, gets the next request after eight hours', async () => {
     const { id } = await asking(503, String(365 * 86_400))
@@ -612,7 +617,7 @@ describe('a receiver that asks for a pause', () => {
     expect(await pauseOf(id)).toBeLessThanOrEqual(28_800)
   })
 
-  test.each(['0', '1', 'Fri, 31 Dec 1999 23:59:59 GMT'])(
+  test.each(someOf(['0', '1', 'Fri, 31 Dec 1999 23:59:59 GMT'], 3))(
     'shorter than our own (%s), gets the delivery again after ours',
     async (retryAfter) => {
       const { id } = await asking(503, retryAfter)
@@ -647,26 +652,29 @@ describe('a receiver that asks for a pause', () => {
     expect(await send(second.id)).toBe(1)
   })
 
-  test('or is gone, decides nothing for the URL that its webhook has got meanwhile, or if it was enabled again', async () => {
-    const answers = [
-      { failure: 'status', status: 410, excerpt: null },
-      { failure: 'status', status: 503, excerpt: null, retryAfterSeconds: 3_600 },
-    ] as const
-    for (const answer of answers) {
-      for (const changes of [[{ url: 'http://127.0.0.1/other' }], [{ enabled: false }, { enabled: true }]]) {
-        const { id, named } = await endpoint()
-        await happen({ n: 1 })
-        const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
-        for (const change of changes) await changeEndpoint(service.ctx, { ...named, ...change })
-        await recordOutcomes(
-          workerCtx,
-          leased.map((each) => ({ ...each, answer })),
-        )
-        expect(await endpointRow(id)).toMatchObject({ state: 'enabled', paused_until: null, failures: 1 })
-        await removeEndpoint(service.ctx, named)
+  longTest(
+    'or is gone, decides nothing for the URL that its webhook has got meanwhile, or if it was enabled again',
+    async () => {
+      const answers = [
+        { failure: 'status', status: 410, excerpt: null },
+        { failure: 'status', status: 503, excerpt: null, retryAfterSeconds: 3_600 },
+      ] as const
+      for (const answer of answers) {
+        for (const changes of [[{ url: 'http://127.0.0.1/other' }], [{ enabled: false }, { enabled: true }]]) {
+          const { id, named } = await endpoint()
+          await happen({ n: 1 })
+          const leased = await leaseDue(workerCtx, { endpointId: id, atOnce: 8 })
+          for (const change of changes) await changeEndpoint(service.ctx, { ...named, ...change })
+          await recordOutcomes(
+            workerCtx,
+            leased.map((each) => ({ ...each, answer })),
+          )
+          expect(await endpointRow(id)).toMatchObject({ state: 'enabled', paused_until: null, failures: 1 })
+          await removeEndpoint(service.ctx, named)
+        }
       }
-    }
-  })
+    },
+  )
 })
 
 longTest('an event that is kept no longer ends its delivery, and holds up no other of its wallet', async () => {
@@ -769,7 +777,7 @@ test('a secret is rotated with an overlap, in which both sign', async () => {
   expect(receiver.refused).toEqual([])
 })
 
-test('a test message is sent past what waits', async () => {
+longTest('a test message is sent past what waits', async () => {
   const { id, receiver, named } = await endpoint()
   receiver.answer(({ payload }, response) => response.writeHead(payload.type === 'webhook.test' ? 204 : 500).end())
   await startWorker()

@@ -24,12 +24,12 @@ import {
   takeUpEvents,
 } from '../../db/queries/webhook-deliveries.ts'
 import { endPause, lockEndpointById } from '../../db/queries/webhooks.ts'
-import { someOf } from '../support/long.ts'
+import { isLong, someOf } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { shared } from '../support/shared.ts'
 
 const SEEDS = [1, 2, 3] as const
-const STEPS = 120
+const STEPS = isLong ? 120 : 60
 const AT_ONCE = 4
 
 const open = async () => {

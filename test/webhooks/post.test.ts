@@ -122,7 +122,7 @@ describe('a receiver', () => {
   test('that accepts and says nothing ends at the timeout', async () => {
     const closed = Promise.withResolvers<void>()
     const port = await portOf(createTcpServer((socket) => socket.on('close', () => closed.resolve()).resume()))
-    expect(await send(`http://127.0.0.1:${port}/`, { timeoutMs: 300 })).toEqual({
+    expect(await send(`http://127.0.0.1:${port}/`, { timeoutMs: 100 })).toEqual({
       failure: 'timed_out',
       status: null,
       excerpt: null,
@@ -138,7 +138,7 @@ describe('a receiver', () => {
         socket.on('error', () => {}).on('close', () => clearInterval(timer))
       }),
     )
-    expect(await send(`http://127.0.0.1:${port}/`, { timeoutMs: 300 })).toMatchObject({ failure: 'timed_out' })
+    expect(await send(`http://127.0.0.1:${port}/`, { timeoutMs: 100 })).toMatchObject({ failure: 'timed_out' })
   })
 
   test('that has answered and does not end has taken the message', async () => {

@@ -4,7 +4,7 @@ import { hashRaw } from '@node-rs/argon2'
 import fc from 'fast-check'
 import { deriveKey, hkdf, hmac, hmacSha512 } from '../../../src/platform/sealing/kdf.ts'
 import { stretchPin } from '../../../src/vault/rooms/sealing/stretch.ts'
-import { roundsOf } from '../../support/long.ts'
+import { roundsOf, someOf } from '../../support/long.ts'
 import { bytesOf, hexOf } from '../../vault/support.ts'
 import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from '../../vault/vectors.ts'
 
@@ -57,7 +57,7 @@ describe('a derived key', () => {
 })
 
 describe('argon2id', () => {
-  test.each(PHC_ARGON2ID)('gives the reference vector $hash', async (vector) => {
+  test.each(someOf(PHC_ARGON2ID, 3))('gives the reference vector $hash', async (vector) => {
     const hash = await hashRaw(vector.password, {
       algorithm: ARGON2ID,
       salt: Buffer.from(vector.salt),

@@ -1,12 +1,11 @@
-// Who gets into the console, in real Chromium: links of the command line, passkeys, sessions and their ends.
+// Who gets into the console, in real Chromium: expired links, passkeys, sessions and their ends. The links of the
+// command line, forged forms and many tries are in pages.test.ts.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { operatorTokenMac } from '../../src/identity/auth/row-macs.ts'
 import { bePasswordManager, giveAuthenticator } from '../e2e/login-world.ts'
 import { accessibilityProblemsOn, hasChromium } from '../support/chromium.ts'
-import { startConsole } from '../support/console.ts'
-import { longTest } from '../support/long.ts'
 import { type ConsoleWorld, startConsoleWorld } from './console-world.ts'
 
 const isHere = hasChromium()
@@ -47,40 +46,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
   })
   afterAll(() => world?.close())
 
-  test('whoever has a link of the command line, once, with a session that only its cookie opens', async () => {
-    const link = await world.linkFor('ann', 'operator')
-    // What a scanner does.
-    expect((await fetch(link)).status).toBe(200)
-    const page = await world.newPage()
-    await use(page, link)
-    await isIn(page)
-    expect(new URL(page.url()).pathname).toBe('/')
-    const [cookie, ...others] = await page.context().cookies()
-    expect(others).toEqual([])
-    expect(cookie).toMatchObject({
-      name: '__Host-strongroom-console',
-      path: '/',
-      httpOnly: true,
-      secure: true,
-      sameSite: 'Strict',
-    })
-    const [row] = await world.sql`select count(*)::int as rows from operator_tokens
-      where encode(hash, 'escape') like ${`%${cookie?.value}%`} or hash = decode(${cookie?.value ?? ''}, 'escape')`
-    expect(row).toEqual({ rows: 0 })
-    expect(await use(await world.newPage(), link)).toContain(REFUSED)
-    expect((await audited('operator_invited')).at(-1)).toEqual({
-      actor: 'operator',
-      subject: 'ann',
-      details: { role: 'operator' },
-    })
-    expect((await audited('operator_logged_in')).at(-1)).toEqual({
-      actor: 'operator:ann',
-      subject: 'ann',
-      details: { by: 'link' },
-    })
-  })
-
-  longTest('nobody with a link that has expired, or that was never made', async () => {
+  test('nobody with a link that has expired, or that was never made', async () => {
     const link = await world.linkFor('ben', 'viewer')
     await world.sql`update operator_tokens set expires_at = now() where operator_name = 'ben'`
     const page = await world.newPage()
@@ -92,7 +58,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(await page.context().cookies()).toEqual([])
   })
 
-  longTest('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
+  test('whoever has a passkey that was added after a link, and only as long as they are an operator', async () => {
     const page = await withPasskey('eve')
     await press(page, 'Log out')
     expect(await heading(page)).toBe('Log in to the console')
@@ -116,7 +82,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     )
   })
 
-  longTest('nobody who adds a passkey to a session that was begun a while ago', async () => {
+  test('nobody who adds a passkey to a session that was begun a while ago', async () => {
     const page = await world.logIn('ned', 'operator')
     await giveAuthenticator(page)
     await page.goto(`${world.origin}/account`)
@@ -140,7 +106,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
   })
 
-  longTest('nobody by an answer of a passkey that was sent before, or that is for another challenge', async () => {
+  test('nobody by an answer of a passkey that was sent before, or that is for another challenge', async () => {
     const page = await withPasskey('flo')
     await press(page, 'Log out')
     let sent = ''
@@ -168,37 +134,34 @@ describe.skipIf(!isHere)('the console lets in', () => {
     for (const body of [JSON.stringify(other), '{}', 'no JSON', '']) expect((await post(body)).status).toBe(401)
   })
 
-  longTest(
-    'nobody after a logout, after the end of a session, or with a role that the database was given',
-    async () => {
-      const page = await world.logIn('gus', 'viewer')
-      const cookies = await page.context().cookies()
-      await press(page, 'Log out')
-      await page.context().addCookies(cookies)
-      await page.goto(world.origin)
-      expect(await heading(page)).toBe('Log in to the console')
+  test('nobody after a logout, after the end of a session, or with a role that the database was given', async () => {
+    const page = await world.logIn('gus', 'viewer')
+    const cookies = await page.context().cookies()
+    await press(page, 'Log out')
+    await page.context().addCookies(cookies)
+    await page.goto(world.origin)
+    expect(await heading(page)).toBe('Log in to the console')
 
-      const late = await world.logIn('hal', 'viewer')
-      await world.sql`update operator_tokens set expires_at = expires_at + interval '1 day' where operator_name = 'hal'`
-      await late.reload()
-      expect(await heading(late)).toBe('Log in to the console')
+    const late = await world.logIn('hal', 'viewer')
+    await world.sql`update operator_tokens set expires_at = expires_at + interval '1 day' where operator_name = 'hal'`
+    await late.reload()
+    expect(await heading(late)).toBe('Log in to the console')
 
-      const risen = await world.logIn('ida', 'viewer')
-      await world.sql`update operators set role = 'operator' where name = 'ida'`
-      await risen.reload()
-      expect(await heading(risen)).toBe('Log in to the console')
-      await world.ours.ctx.securityEvents.flush()
-      const [row] = await world.sql`select details->>'table' as forged from audit
+    const risen = await world.logIn('ida', 'viewer')
+    await world.sql`update operators set role = 'operator' where name = 'ida'`
+    await risen.reload()
+    expect(await heading(risen)).toBe('Log in to the console')
+    await world.ours.ctx.securityEvents.flush()
+    const [row] = await world.sql`select details->>'table' as forged from audit
       where action = 'row_forged' and subject = 'ida'`
-      expect(row).toEqual({ forged: 'operators' })
-      const { output, exitCode } = await world.cli('audit', 'verify')
-      expect(exitCode).toBe(1)
-      expect(output).toContain('FORGED: table operators, row ida: it is not as the service wrote it.')
-      expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
-    },
-  )
+    expect(row).toEqual({ forged: 'operators' })
+    const { output, exitCode } = await world.cli('audit', 'verify')
+    expect(exitCode).toBe(1)
+    expect(output).toContain('FORGED: table operators, row ida: it is not as the service wrote it.')
+    expect(output).toContain('FORGED: table operator_tokens, row hal: it is not as the service wrote it.')
+  })
 
-  longTest('an operator whose earlier row somebody put back: the audit names it', async () => {
+  test('an operator whose earlier row somebody put back: the audit names it', async () => {
     const verify = async () => (await world.cli('audit', 'verify')).output
     const page = await withPasskey('mia')
     await world.logIn('ned', 'operator')
@@ -235,45 +198,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     }
   })
 
-  test('nobody who tries too often', async () => {
-    const strict = await startConsole(world.service, { DEVNET: 'false', LOG_LEVEL: 'silent' })
-    try {
-      const answers: number[] = []
-      for (let tries = 0; tries < 32; tries += 1) {
-        const { status } = await fetch(`${strict.origin}/link`, {
-          method: 'POST',
-          headers: { origin: strict.origin, 'content-type': 'application/x-www-form-urlencoded' },
-          body: 'secret=x',
-        })
-        answers.push(status)
-      }
-      expect(new Set(answers)).toEqual(new Set([401, 429]))
-      expect(answers.at(-1)).toBe(429)
-    } finally {
-      await strict.close()
-    }
-  })
-
-  test('no page of another site: neither by a form nor in a frame', async () => {
-    const link = await world.linkFor('jan', 'operator')
-    const secret = new URL(link).searchParams.get('secret') ?? ''
-    for (const headers of [{}, { origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-      const answer = await fetch(`${world.origin}/link`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-        body: new URLSearchParams({ secret }).toString(),
-      })
-      expect(answer.status).toBe(403)
-    }
-    const { headers } = await fetch(world.origin)
-    expect(headers.get('content-security-policy')).toMatch(
-      /default-src 'none'.*script-src 'self'.*frame-ancestors 'none'/,
-    )
-    expect(headers.get('x-frame-options')).toBe('DENY')
-    expect(await use(await world.newPage(), link)).toContain('Overview')
-  })
-
-  longTest('on pages without accessibility problems, wide and narrow, light and dark', async () => {
+  test('on pages without accessibility problems, wide and narrow, light and dark', async () => {
     const link = await world.linkFor('lea', 'viewer')
     const page = await world.newPage()
     for (const address of [`${world.origin}/login`, link, `${world.origin}/link?secret=x`]) {
@@ -289,7 +214,7 @@ describe.skipIf(!isHere)('the console lets in', () => {
     }
   })
 
-  longTest('a name that the audit can show, and nothing else', async () => {
+  test('a name that the audit can show, and nothing else', async () => {
     for (const name of ['', 'A', 'a b', '<b>', 'a'.repeat(33), '-a']) {
       const { exitCode, errors } = await world.cli('console', 'link', `--name=${name}`, '--role', 'viewer')
       expect([name, exitCode]).toEqual([name, 1])
