@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { longTest } from '../support/long.ts'
 import { type Answer, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { sealSessions, sealUsers } from './own-rows.ts'
@@ -70,7 +71,7 @@ describe('a token that was stolen after the login', () => {
     expect(await passkeysOf(session)).toHaveLength(1)
   })
 
-  test('cannot do so after refreshes either', async () => {
+  longTest('cannot do so after refreshes either', async () => {
     const session = await victim()
     const refreshed = await refresh(await refresh(session))
     expect(await everyWay(session, refreshed)).toEqual(ALL_STALE)

@@ -135,7 +135,7 @@ describe('beginning', () => {
     expect(Number(one.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
-  test('is limited for each address', async () => {
+  longTest('is limited for each address', async () => {
     const from = asker()
     const statuses = []
     for (let times = 0; times < 31; times += 1) statuses.push((await begin(newKey().address, from)).status)
@@ -203,7 +203,7 @@ describe('a key', () => {
     ['a text of no form', (a, n) => `${a} ${n}`],
   ]
 
-  test.each(someOf(WRONG, 2))('is refused: %s, and its nonce stays', async (_, build) => {
+  test.each(someOf(WRONG, 3))('is refused: %s, and its nonce stays', async (_, build) => {
     const key = newKey()
     const nonce = await nonceFor(key.address)
     const message = build(key.address, nonce)
