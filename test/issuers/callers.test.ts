@@ -193,7 +193,7 @@ describe('the tokens of one user end', () => {
     expect([await statusOf(asking), await statusOf(newer)]).toEqual([200, 401])
   })
 
-  test('by a change of the PIN with an API key', async () => {
+  longTest('by a change of the PIN with an API key', async () => {
     const token = aged('pin', 5)
     const wallet = { network: 'Ethereum', name: 'Mine', control_mode: 'user', user_pin: PIN }
     const { address } = (await post('/wallets', await token, wallet)).json
@@ -490,7 +490,7 @@ describe('cli project issuers', () => {
     expect((await look(token)).status).toBe(401)
   })
 
-  test('says that there is no such project or issuer', async () => {
+  longTest('says that there is no such project or issuer', async () => {
     expect((await cli('remove', projectId, 'nothing')).errors).toContain('no issuer of this name')
     expect((await cli('list', randomUUID())).errors).toContain('no such project')
     const nowhere = await cli('add', randomUUID(), 'a', issuer.issuer, '--audience', AUDIENCE)

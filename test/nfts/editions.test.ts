@@ -42,8 +42,10 @@ test('pieces of a new token and of an existing one are minted, listed and moved'
   const about = await service.get('/nfts/collection-by-address', { network, contract_address: collection })
   expect(about.json).toMatchObject({ name: 'Prints', symbol: 'PRT', image_url: 'ipfs://p' })
   await succeeded(await mint({ metadata: PRINT, amount: '5' }))
-  await succeeded(await mint({ token_id: '1', amount: '2', recipient: RECIPIENT }))
-  await succeeded(await mint({ token_id: '1' }))
+  await Promise.all([
+    mint({ token_id: '1', amount: '2', recipient: RECIPIENT }).then(succeeded),
+    mint({ token_id: '1' }).then(succeeded),
+  ])
   expect([await piecesOf(owner, 1n), await piecesOf(RECIPIENT, 1n)]).toEqual([6n, 2n])
   // Without pieces, it is one of a new token.
   const last = await succeeded(await mint({ metadata: { ...PRINT, name: 'Other' } }))

@@ -122,7 +122,7 @@ describe('a login within the last ten minutes', () => {
     )
   })
 
-  test('is required by an error that says what to do', async () => {
+  longTest('is required by an error that says what to do', async () => {
     const session = await people.logIn('told@example.com')
     await age(session, 11)
     expect((await as(session)('passkey/begin-registration')).json).toEqual({

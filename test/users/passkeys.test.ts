@@ -201,7 +201,7 @@ describe('adding a passkey', () => {
     expect((await of.post('/users/verify-login', proof, none)).json.user_id).toBe(session.user_id)
   })
 
-  test('adds one passkey if several requests use the same challenge at once', async () => {
+  longTest('adds one passkey if several requests use the same challenge at once', async () => {
     const user = await newUser()
     const options = await begin(user)
     const answers = await Promise.all(
@@ -311,7 +311,7 @@ describe('logging in with a passkey', () => {
     refusedLogin(await verify(assertion))
   })
 
-  test('begins one session if several requests use the same assertion at once', async () => {
+  longTest('begins one session if several requests use the same assertion at once', async () => {
     const authenticator = await newPasskey(await newUser())
     const assertion = authenticator.get(await beginLogin())
     const answers = await Promise.all(Array.from({ length: 4 }, () => verify(assertion)))
@@ -405,7 +405,7 @@ describe('logging in with a passkey', () => {
     expect((await verify(authenticator.get(await beginLogin()))).json.user_id).toBe(user.id)
   })
 
-  test('accepts an assertion without a user handle, and a counter that stays at zero', async () => {
+  longTest('accepts an assertion without a user handle, and a counter that stays at zero', async () => {
     const user = await newUser()
     const authenticator = await newPasskey(user)
     for (const userHandle of [null, '', undefined]) {

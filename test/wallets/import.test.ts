@@ -136,15 +136,18 @@ describe('import of a phrase', () => {
     expect(await keyrings(ownerId)).toEqual([['seed', 'user']])
   })
 
-  test('of the development phrase gives the published addresses on Polkadot, and its key on all networks', async () => {
-    const { importWallet, post } = another
-    const ownerId = randomUUID()
-    const phrase = DEV_PHRASE?.phrase ?? ''
-    const made = await importWallet({ network: 'Polkadot', owner_id: ownerId, mnemonic_phrase: phrase, ...developer })
-    expect(made.json.address).toBe(SS58[1]?.address)
-    const evm = await post('/wallets', { network: 'Ethereum', name: 'E', owner_id: ownerId, ...developer })
-    expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
-  })
+  longTest(
+    'of the development phrase gives the published addresses on Polkadot, and its key on all networks',
+    async () => {
+      const { importWallet, post } = another
+      const ownerId = randomUUID()
+      const phrase = DEV_PHRASE?.phrase ?? ''
+      const made = await importWallet({ network: 'Polkadot', owner_id: ownerId, mnemonic_phrase: phrase, ...developer })
+      expect(made.json.address).toBe(SS58[1]?.address)
+      const evm = await post('/wallets', { network: 'Ethereum', name: 'E', owner_id: ownerId, ...developer })
+      expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
+    },
+  )
 
   longTest('creates a separate keyring if the owner has a seed', async () => {
     const { importWallet, post } = await newProject()
