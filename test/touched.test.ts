@@ -8,19 +8,19 @@ const long = [
   'test/vault/lease.test.ts',
   'test/devnet/dev.long.test.ts',
   'test/installation.test.ts',
-  'test/wallets/crash.test.ts',
+  'test/wallets/crash.long.test.ts',
 ]
 
 const touched = (...changed: readonly string[]) => touchedBy({ changed, long })
 
 test('a changed folder of the source touches the test folder of the same name, also by a folder within it', () => {
   expect(touched('src/vault/rooms/vault.ts')).toEqual(['test/vault/lease.test.ts'])
-  expect(touched('src/signing/wallets/create.ts')).toEqual(['test/wallets/crash.test.ts'])
+  expect(touched('src/signing/wallets/create.ts')).toEqual(['test/wallets/crash.long.test.ts'])
   expect(touched('devnet/dev.ts')).toEqual(['test/devnet/dev.long.test.ts'])
 })
 
 test('a changed test touches its folder, and a file in no folder only itself', () => {
-  expect(touched('test/wallets/import.test.ts')).toEqual(['test/wallets/crash.test.ts'])
+  expect(touched('test/wallets/import.test.ts')).toEqual(['test/wallets/crash.long.test.ts'])
   expect(touched('test/installation.test.ts')).toEqual(['test/installation.test.ts'])
   expect(touched('src/app.ts', 'test/run.ts', 'docs/testing.md', 'test/support/chains.ts')).toEqual([])
 })
@@ -28,7 +28,7 @@ test('a changed test touches its folder, and a file in no folder only itself', (
 test('files that changed come first, then those of the folders with most changes', () => {
   expect(
     touched('src/vault/a.ts', 'src/wallets/a.ts', 'src/wallets/b.ts', 'test/devnet/dev.long.test.ts', 'src/x.ts'),
-  ).toEqual(['test/devnet/dev.long.test.ts', 'test/wallets/crash.test.ts', 'test/vault/lease.test.ts'])
+  ).toEqual(['test/devnet/dev.long.test.ts', 'test/wallets/crash.long.test.ts', 'test/vault/lease.test.ts'])
 })
 
 test('files with long cases are found by their name and by what they import', () => {

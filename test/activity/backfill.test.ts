@@ -91,7 +91,7 @@ describe('an address with a past', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('is listed over HTTP like movements that the indexer wrote', async () => {
+  longTest('is listed over HTTP like movements that the indexer wrote', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.index()
@@ -106,7 +106,7 @@ describe('an address with a past', () => {
     ])
   })
 
-  test('gets only token movements from below the blocks that are read whole', async () => {
+  longTest('gets only token movements from below the blocks that are read whole', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(30)

@@ -7,7 +7,7 @@ import { Secret } from '../../src/platform/config.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
 import { PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 
 const outsider = fundedAccount(0)
@@ -140,9 +140,10 @@ describe('the NFTs of a wallet', () => {
     const query = `wallet_address=${bob.address}`
     const all = await list(`${query}&page_size=100`)
     const pages = []
-    for (let page = 1; page <= 10; page += 1) pages.push(...(await list(`${query}&page=${page}&page_size=5`)))
+    for (let page = 1; page <= all.length / 5 + 1; page += 1)
+      pages.push(...(await list(`${query}&page=${page}&page_size=5`)))
     expect(pages).toEqual([...all])
-    for (const [index, nft] of all.entries()) {
+    for (const [index, nft] of someOf([...all.entries()], 4)) {
       const after = `${nft.contract_address}:${nft.token_id}:${nft.owner_wallet_address}`
       expect(await list(`${query}&after=${after}&page=2&page_size=2`)).toEqual(all.slice(index + 3, index + 5))
     }

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { parseAbi } from 'viem'
 import { createProject } from '../../src/operators/projects.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, SECRET, startTokenWorld, type TokenWorld } from './world.ts'
 
@@ -107,28 +107,15 @@ test('bad fields are refused with their name, and nothing is recorded', async ()
     ['other', 'x'],
   ]
   for (const [field, ...values] of cases) {
-    for (const value of values) {
+    for (const value of someOf(values, 3)) {
       const { status, json } = await world.service.post('/tokens', { ...good, [field]: value })
       expect({ field, value, status, code: json.code }).toEqual({ field, value, status: 400, code: 'invalid_input' })
       expect(json.error).toContain(`"${field}"`)
     }
   }
   const mint = { from: owner, contract_address: token, recipient: RECIPIENT, amount: '1' }
-  for (const amount of [
-    '0',
-    '0.0',
-    '-1',
-    '1e3',
-    '0.0000001',
-    '1.0000000',
-    ' 1',
-    '1 ',
-    '',
-    '.5',
-    '5.',
-    1,
-    String(2n ** 256n),
-  ]) {
+  const amounts = ['0', '0.0', '-1', '0.0000001', '1e3', '1.0000000', String(2n ** 256n), ' 1', '1 ', 1, '', '.5', '5.']
+  for (const amount of someOf(amounts, 3)) {
     const { status, json } = await world.mint({ ...mint, amount })
     expect({ amount, status, code: json.code }).toEqual({ amount, status: 400, code: 'invalid_input' })
     expect(json.error).toContain('"amount"')

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { commonService } from '../support/common-service.ts'
+import { longTest } from '../support/long.ts'
 import type { Answer } from '../support/service.ts'
 import { sealSessions, sealUsers } from './own-rows.ts'
 import { DONE, peopleOf, type Session, statusAndCode } from './people.ts'
@@ -70,7 +71,7 @@ describe('a token that was stolen after the login', () => {
     expect(await passkeysOf(session)).toHaveLength(1)
   })
 
-  test('cannot do so after refreshes either', async () => {
+  longTest('cannot do so after refreshes either', async () => {
     const session = await victim()
     const refreshed = await refresh(await refresh(session))
     expect(await everyWay(session, refreshed)).toEqual(ALL_STALE)
@@ -121,7 +122,7 @@ describe('a login within the last ten minutes', () => {
     )
   })
 
-  test('is required by an error that says what to do', async () => {
+  longTest('is required by an error that says what to do', async () => {
     const session = await people.logIn('told@example.com')
     await age(session, 11)
     expect((await as(session)('passkey/begin-registration')).json).toEqual({

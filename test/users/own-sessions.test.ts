@@ -108,7 +108,7 @@ describe('ending sessions', () => {
     expect(statusAndCode(await end(mine, { session_id: 'x' }))).toEqual([400, 'invalid_input'])
   })
 
-  test('requires no fresh login', async () => {
+  longTest('requires no fresh login', async () => {
     const [mine, other] = (await logIns(2)) as [Session, Session]
     await sql`update sessions set authenticated_at = now() - interval '20 days' where id = ${mine.id}`
     await sealSessions(service, sql)
@@ -289,7 +289,7 @@ describe('a passkey', () => {
     expect(await subjectsTo(email)).toEqual([])
   })
 
-  test('of a user without an address sends no mail, and neither does adding the first address', async () => {
+  longTest('of a user without an address sends no mail, and neither does adding the first address', async () => {
     const mails = async () => (await sql`select count(*)::int as mails from mails`)[0]?.mails
     const [session, before] = [await people.anonymous(), await mails()]
     expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
@@ -312,7 +312,7 @@ describe('a passkey', () => {
     expect(await reachOf(sessions)).toEqual([401, 401])
   })
 
-  test('can be added and removed if the deployment sends no mail', async () => {
+  longTest('can be added and removed if the deployment sends no mail', async () => {
     const email = newAddress()
     const [mine] = (await logIns(1, email)) as [Session]
     await people.addPasskey(mine)

@@ -157,7 +157,7 @@ describe('adding a passkey', () => {
       [{ algorithm: -8 }, /ES256, EdDSA/],
       [{ algorithm: -35 }, /the browser's unchanged answer/],
     ]
-    for (const [odd, sentence, origin = PAGE] of someOf(cases, 2)) {
+    for (const [odd, sentence, origin = PAGE] of someOf(cases, 3)) {
       const answer = await finish(user, createAuthenticator({ origin }).create(await begin(user), odd))
       expect([odd, answer.status, answer.json.code]).toEqual([odd, 400, 'invalid_input'])
       expect(answer.json.error).toMatch(sentence)
@@ -201,7 +201,7 @@ describe('adding a passkey', () => {
     expect((await of.post('/users/verify-login', proof, none)).json.user_id).toBe(session.user_id)
   })
 
-  test('adds one passkey if several requests use the same challenge at once', async () => {
+  longTest('adds one passkey if several requests use the same challenge at once', async () => {
     const user = await newUser()
     const options = await begin(user)
     const answers = await Promise.all(
@@ -311,7 +311,7 @@ describe('logging in with a passkey', () => {
     refusedLogin(await verify(assertion))
   })
 
-  test('begins one session if several requests use the same assertion at once', async () => {
+  longTest('begins one session if several requests use the same assertion at once', async () => {
     const authenticator = await newPasskey(await newUser())
     const assertion = authenticator.get(await beginLogin())
     const answers = await Promise.all(Array.from({ length: 4 }, () => verify(assertion)))
@@ -368,24 +368,24 @@ describe('logging in with a passkey', () => {
     const handle = (await begin(other)).user.id
     const odds: readonly Oddities[] = [
       { flags: UP | BE },
-      { flags: UV | BE },
       { flags: UP | UV },
+      { flags: UV | BE },
       { flags: UP | UV | BS },
       { rpId: 'example.com' },
-      { type: 'webauthn.create' },
-      { userHandle: handle },
-      { challenge: expired.challenge },
-      { challenge: registration.challenge },
       { challenge: 'A'.repeat(43) },
+      { type: 'webauthn.create' },
       { challenge: '\u0000'.repeat(43) },
-      { clientData: { origin: 'https://evil.example' } },
+      { userHandle: handle },
+      { challenge: registration.challenge },
+      { challenge: expired.challenge },
       { clientData: { crossOrigin: true } },
+      { clientData: { origin: 'https://evil.example' } },
       { clientData: { topOrigin: 'https://example.com', crossOrigin: true } },
       { signCount: 5 },
       { signCount: 4 },
       { signCount: 0 },
     ]
-    for (const odd of odds) {
+    for (const odd of someOf(odds, 2)) {
       const answer = await verify(authenticator.get(options, { signCount: 6, ...odd }))
       expect([odd, answer.status, answer.json.code]).toEqual([odd, 401, 'login_failed'])
     }
@@ -398,14 +398,14 @@ describe('logging in with a passkey', () => {
     expect(row?.sign_count).toBe(6)
   })
 
-  test.each(someOf([['ES256'], ['EdDSA'], ['RS256']] as const, 2))('works with %s', async (key) => {
+  test.each(someOf([['EdDSA'], ['RS256'], ['ES256']] as const, 3))('works with %s', async (key) => {
     const user = await newUser()
     const authenticator = createAuthenticator({ origin: PAGE, key })
     expect((await finish(user, authenticator.create(await begin(user)))).status).toBe(200)
     expect((await verify(authenticator.get(await beginLogin()))).json.user_id).toBe(user.id)
   })
 
-  test('accepts an assertion without a user handle, and a counter that stays at zero', async () => {
+  longTest('accepts an assertion without a user handle, and a counter that stays at zero', async () => {
     const user = await newUser()
     const authenticator = await newPasskey(user)
     for (const userHandle of [null, '', undefined]) {
@@ -487,16 +487,15 @@ describe('the domain of passkeys', () => {
   }
 
   test("is by default the page's host, or without an origin the only allowed one", async () => {
-    const [one, two] = [
-      await newProject(['https://app.example.com']),
-      await newProject(['https://a.example.com', 'https://b.example.com', 'http://127.0.0.1:8080']),
-    ]
-    expect(await rpIdAt(one, 'https://app.example.com')).toBe('app.example.com')
-    expect(await rpIdAt(one, null)).toBe('app.example.com')
-    expect(await rpIdAt(two, 'https://b.example.com')).toBe('b.example.com')
-    expect(await rpIdAt(two, null)).toBe('400 passkey_domain_required')
-    expect(await rpIdAt(two, 'http://127.0.0.1:8080')).toBe('400 passkey_domain_required')
-    expect(await rpIdAt(two, 'https://c.example.com')).toBe('403 origin_not_allowed')
+    const project = await newProject(['https://app.example.com'])
+    expect(await rpIdAt(project, 'https://app.example.com')).toBe('app.example.com')
+    expect(await rpIdAt(project, null)).toBe('app.example.com')
+    const { projectId } = project
+    await addOrigins(service.ctx, { projectId, origins: ['https://b.example.com', 'http://127.0.0.1:8080'] })
+    expect(await rpIdAt(project, 'https://b.example.com')).toBe('b.example.com')
+    expect(await rpIdAt(project, null)).toBe('400 passkey_domain_required')
+    expect(await rpIdAt(project, 'http://127.0.0.1:8080')).toBe('400 passkey_domain_required')
+    expect(await rpIdAt(project, 'https://c.example.com')).toBe('403 origin_not_allowed')
   })
 
   test("is the project's setting on all pages within it, and refused on other pages", async () => {

@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { english, generateMnemonic, generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createProject } from '../../src/operators/projects.ts'
 import { EVM_NETWORKS } from '../../src/platform/networks.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { ANVIL, BIP_39, SR25519, SS58 } from '../vault/vectors.ts'
 
@@ -20,16 +20,17 @@ const service = await shared(
 const { sql } = service.database
 
 /** A separate project, because a project can import an address once. */
-const newProject = async () => {
-  const project = await createProject(service.ctx, { name: 'Import', actor: 'operator' })
+const newProject = async () => importing(await createProject(service.ctx, { name: 'Import', actor: 'operator' }))
+
+const importing = (project: Service['project']) => {
   const client = service.as(project)
   const importWallet = (body: Record<string, unknown>) =>
     client.post('/wallets/import', { network: 'Ethereum', name: 'Imported', owner_id: randomUUID(), ...body })
   return { ...client, ...project, importWallet }
 }
 
-/** The project of tests that import keys of their own. */
-const common = await newProject()
+/** The project of tests that import keys of their own, or published ones that no other of its tests imports there. */
+const common = importing(service.project)
 
 const guesses = async (ownerId: string) => {
   const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
@@ -43,7 +44,7 @@ const keyrings = async (ownerId: string) => {
 
 describe('import of a private key', () => {
   test.each(someOf(EVM_NETWORKS, 4))('creates the wallet of that key on %s, and it signs', async (network) => {
-    const { importWallet, post, get } = await newProject()
+    const { importWallet, post, get } = common
     const made = await importWallet({ network, private_key: ANVIL.privateKey, ...developer })
     expect([made.status, made.json.address.toLowerCase()]).toEqual([200, `0x${ANVIL.address}`])
     expect(Object.keys(made.json).sort()).toEqual(['address', 'created_at', 'id', 'name', 'network', 'owner_id'])
@@ -74,7 +75,7 @@ describe('import of a private key', () => {
   })
 
   test('accepts a mini-secret on Polkadot and Vara', async () => {
-    const { importWallet, get } = await newProject()
+    const { importWallet, get } = common
     const polkadot = await importWallet({ network: 'Polkadot', private_key: DEV_PHRASE?.miniSecret, ...user })
     expect(polkadot.json.address).toBe(SS58[1]?.address)
     const vara = await importWallet({ network: 'Vara', private_key: `0x${DEV_PHRASE?.miniSecret}`, ...developer })
@@ -89,13 +90,14 @@ describe('import of a private key', () => {
   })
 
   test('creates the contract wallet of that key, with one address on all EVM networks', async () => {
-    const { importWallet, get } = await newProject()
-    const contract = { private_key: ANVIL.privateKey, type: 'contract', ...developer }
+    const { importWallet, get } = common
+    const private_key = generatePrivateKey()
+    const contract = { private_key, type: 'contract', ...developer }
     const made = await Promise.all(EVM_NETWORKS.map((network) => importWallet({ network, ...contract })))
     expect(new Set(made.map(({ json }) => json.address)).size).toBe(1)
     const wallet = made[0]?.json
-    const key = await importWallet({ private_key: ANVIL.privateKey, ...developer })
-    expect(key.json.address.toLowerCase()).toBe(`0x${ANVIL.address}`)
+    const key = await importWallet({ private_key, ...developer })
+    expect(key.json.address).toBe(privateKeyToAccount(private_key).address)
     expect(wallet.address).not.toBe(key.json.address)
     expect((await get('/wallets/get-by-address', { network: 'Ethereum', address: wallet.address })).json).toEqual(
       wallet,
@@ -118,8 +120,14 @@ describe('import of a private key', () => {
 })
 
 describe('import of a phrase', () => {
+  /** Here nobody has imported the published phrases. */
+  let another: ReturnType<typeof importing>
+  beforeAll(async () => {
+    another = await newProject()
+  })
+
   test('becomes the seed of an owner without one, for every network', async () => {
-    const { importWallet, post } = await newProject()
+    const { importWallet, post } = another
     const ownerId = randomUUID()
     const made = await importWallet({ owner_id: ownerId, mnemonic_phrase: ANVIL.phrase, ...user })
     expect(made.json.address.toLowerCase()).toBe(`0x${ANVIL.address}`)
@@ -128,15 +136,18 @@ describe('import of a phrase', () => {
     expect(await keyrings(ownerId)).toEqual([['seed', 'user']])
   })
 
-  test('of the development phrase gives the published addresses on Polkadot, and its key on all networks', async () => {
-    const { importWallet, post } = await newProject()
-    const ownerId = randomUUID()
-    const phrase = DEV_PHRASE?.phrase ?? ''
-    const made = await importWallet({ network: 'Polkadot', owner_id: ownerId, mnemonic_phrase: phrase, ...developer })
-    expect(made.json.address).toBe(SS58[1]?.address)
-    const evm = await post('/wallets', { network: 'Ethereum', name: 'E', owner_id: ownerId, ...developer })
-    expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
-  })
+  longTest(
+    'of the development phrase gives the published addresses on Polkadot, and its key on all networks',
+    async () => {
+      const { importWallet, post } = another
+      const ownerId = randomUUID()
+      const phrase = DEV_PHRASE?.phrase ?? ''
+      const made = await importWallet({ network: 'Polkadot', owner_id: ownerId, mnemonic_phrase: phrase, ...developer })
+      expect(made.json.address).toBe(SS58[1]?.address)
+      const evm = await post('/wallets', { network: 'Ethereum', name: 'E', owner_id: ownerId, ...developer })
+      expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
+    },
+  )
 
   longTest('creates a separate keyring if the owner has a seed', async () => {
     const { importWallet, post } = await newProject()
@@ -153,7 +164,7 @@ describe('import of a phrase', () => {
   })
 
   test.each(someOf([12, 15, 18, 21, 24], 5))('accepts %d words', async (words) => {
-    const { importWallet } = await newProject()
+    const { importWallet } = common
     const found = BIP_39.find(({ phrase }) => phrase.split(' ').length === words)?.phrase
     const phrase = found ?? OTHER_LENGTHS[words] ?? ''
     expect(phrase.split(' ').length).toBe(words)
@@ -182,7 +193,7 @@ const OTHER_LENGTHS: Record<number, string> = {
 
 describe('a second import', () => {
   test('of an address is refused only after the credential, keeps nothing, and reveals nothing about other projects', async () => {
-    const { importWallet } = await newProject()
+    const { importWallet } = common
     const another = await newProject()
     const key = generatePrivateKey()
     const ownerId = randomUUID()

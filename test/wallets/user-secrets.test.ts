@@ -67,9 +67,13 @@ const secretsOf = async (wallet: Wallet) =>
   )
 
 const lockOut = async (wallet: Wallet) => {
-  for (let tries = 0; tries < 5; tries += 1) await sign(wallet, { user_pin: '000000' })
+  await Promise.all(Array.from({ length: 5 }, () => sign(wallet, { user_pin: '000000' })))
   expect(codeOf(await sign(wallet, pin))).toBe('TOO_MANY_FAILED_ATTEMPTS')
 }
+
+/** A wallet that tests only sign with, and its code. */
+const known = await userWallet()
+const knownCode = await newCode(known)
 
 describe('user_secret', () => {
   test('stands wherever the PIN does', async () => {
@@ -117,8 +121,7 @@ describe('user_secret', () => {
   })
 
   test('beside a PIN is refused, and so is neither, with the names of the fields', async () => {
-    const wallet = await userWallet()
-    const code = await newCode(wallet)
+    const [wallet, code] = [known, knownCode]
     const both = await sign(wallet, { ...pin, ...code })
     expect([both.status, both.json]).toEqual([
       400,
@@ -137,13 +140,10 @@ describe('user_secret', () => {
   })
 
   test('of another owner or project is wrong, and counts no guess', async () => {
-    const [mine, theirs] = [await userWallet(), await userWallet()]
+    const [mine, theirs] = [await userWallet(), known]
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const away = await userWallet(other)
-    const codes = [
-      await newCode(theirs),
-      { user_secret: (await call('recovery-code', away, pin, other)).json.recovery_code },
-    ]
+    const codes = [knownCode, { user_secret: (await call('recovery-code', away, pin, other)).json.recovery_code }]
     for (const code of codes) expect(codeOf(await sign(mine, code))).toBe('INVALID_SECRET')
     expect(codeOf(await sign(theirs, codes[0] ?? {}))).toBe(200)
     expect(codeOf(await sign(away, codes[1] ?? {}, other))).toBe(200)
@@ -156,8 +156,7 @@ describe('user_secret', () => {
   })
 
   test('with a typing error is told from a wrong one, and repeated nowhere', async () => {
-    const wallet = await userWallet()
-    const { user_secret } = await newCode(wallet)
+    const [wallet, { user_secret }] = [known, knownCode]
     const typed = user_secret.replace(/.$/, (last) => (last === 'Q' ? 'P' : 'Q'))
     for (const wrong of [typed, user_secret.slice(2), 'a'.repeat(40)]) {
       const answer = await sign(wallet, { user_secret: wrong })
@@ -170,8 +169,7 @@ describe('user_secret', () => {
   })
 
   test('is no part of the fingerprint of a repeated request', async () => {
-    const wallet = await userWallet()
-    const code = await newCode(wallet)
+    const [wallet, code] = [known, knownCode]
     const body = { network: 'Base', name: 'B', owner_id: wallet.owner_id, control_mode: 'user' }
     const headers = { 'idempotency-key': randomUUID() }
     const first = await service.post('/wallets', { ...body, ...code }, headers)
@@ -185,8 +183,7 @@ describe('a lost PIN', () => {
     const wallet = await userWallet()
     const code = await newCode(wallet)
     await lockOut(wallet)
-    const theirs = await newCode(await userWallet())
-    expect(codeOf(await call('change-user-pin', wallet, { new_user_pin: NEW, ...theirs }))).toBe('INVALID_SECRET')
+    expect(codeOf(await call('change-user-pin', wallet, { new_user_pin: NEW, ...knownCode }))).toBe('INVALID_SECRET')
     const answer = await call('change-user-pin', wallet, { new_user_pin: NEW, ...code })
     expect([answer.status, answer.json]).toEqual([200, { success: true }])
     expect(codeOf(await sign(wallet, { user_pin: NEW }))).toBe(200)

@@ -114,6 +114,24 @@ describe('a wallet', () => {
   })
 })
 
+describe('a wallet that the vault made and the API could not write', () => {
+  test('is one, and is asked for again with the same Idempotency-Key', async () => {
+    const ownerId = randomUUID()
+    const headers = { 'idempotency-key': randomUUID() }
+    const ask = () => service.post('/wallets', { network: 'Base', ...user, owner_id: ownerId }, headers)
+    const sealed = () =>
+      sql`select w.wallet_id as id from wallet_keys w join keyrings k on k.id = w.keyring_id where k.owner_id = ${ownerId}`
+    await sql`revoke insert on wallets from strongroom_api`
+    const refused = await ask()
+    await sql`grant insert on wallets to strongroom_api`
+    expect([refused.status, (await sealed()).length, (await ownerRows(ownerId))?.wallets]).toEqual([500, 1, 0])
+    const { status, json } = await ask()
+    expect([status, [...(await sealed())]]).toEqual([200, [{ id: json.id }]])
+    expect(await ownerRows(ownerId)).toEqual({ keyrings: 1, locks: 1, userKeys: 1, wallets: 1, keys: 1 })
+    expect((await ask()).json).toEqual(json)
+  })
+})
+
 describe('wallets created at the same time', () => {
   for (const [mode, body] of [
     ['developer', developer],

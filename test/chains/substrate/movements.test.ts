@@ -188,6 +188,14 @@ describe('a fake chain with real metadata', () => {
   const chainOf = (...args: Parameters<typeof startChain>): Chain => startChain(...args).chain
   afterAll(() => Promise.all(nodes.map((node) => node.stop())))
   const genesis = (of: Runtime): FakeBlock => ({ runtime: of, by: of })
+  /** The chain of several tests, so that the metadata is read once. */
+  const blocks: FakeBlock[] = [genesis(hub)]
+  const { node: common, chain: commonChain } = startChain(blocks)
+  /** Adds a block with these events. @returns its number */
+  const happen = (events: readonly FakeEvent[]): bigint => {
+    blocks.push({ runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events })
+    return BigInt(blocks.length - 1)
+  }
 
   test('distinguishes NFTs of both pallets of the current Asset Hub', async () => {
     const events: readonly FakeEvent[] = [
@@ -197,9 +205,9 @@ describe('a fake chain with real metadata', () => {
       [1, 'Uniques', 'Issued', [5, 9, alice.publicKey]],
       [1, 'Nfts', 'Created', [6, alice.publicKey, alice.publicKey]],
     ]
-    const of = chainOf([genesis(hub), { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }])
+    const number = happen(events)
     const [hers, his, nobody] = [own(alice), own(bob), polkadot.nobody]
-    expect(told(await movedIn(1n, 1n, of))).toEqual([
+    expect(told(await movedIn(number, number, commonChain))).toEqual([
       ['erc721', '5', 9n, nobody, hers, 1n],
       ['erc721', '5', 9n, hers, his, 1n],
       ['erc721', '5', 9n, his, nobody, 1n],
@@ -226,9 +234,9 @@ describe('a fake chain with real metadata', () => {
       [1, 'Assets', 'Deposited', [1337, he, 8]],
       [1, 'ForeignAssets', 'Touched', [weth, she, he]],
     ]
-    const of = chainOf([genesis(hub), { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }])
+    const number = happen(events)
     const [hers, his, nobody] = [own(alice), own(bob), polkadot.nobody]
-    const moved = told(await movedIn(1n, 1n, of))
+    const moved = told(await movedIn(number, number, commonChain))
     expect(moved).toEqual([
       ['erc20', FOREIGN.ether, null, nobody, hers, 10n ** 30n],
       ['erc20', FOREIGN.weth, null, hers, his, 2n],
@@ -254,22 +262,21 @@ describe('a fake chain with real metadata', () => {
       [1, 'Balances', 'Burned', [alice.publicKey, 12n]],
       [1, 'TransactionPayment', 'TransactionFeePaid', [alice.publicKey, 99n, 0n]],
     ]
-    const block = { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }
-    const { node, chain: of } = startChain([genesis(hub), block, block])
-    const [one, two] = await movedIn(1n, 2n, of)
+    const [first, second] = [happen(events), happen(events)]
+    const [one, two] = await movedIn(first, second, commonChain)
     const places = (block: BlockMovements | undefined) =>
       block?.movements.map(({ transactionHash, logIndex, amount }) => [transactionHash, logIndex, amount])
     // The block of the runtime and of inherents has no sender; this extrinsic has no signer's key.
     expect(one?.movements.map(({ initiatedBy }) => initiatedBy)).toEqual([null, null, null])
     const hash = hashOfExtrinsic(SIGNED)
     expect(places(one)).toEqual([
-      [node.hashOf(1), 0, 10n],
-      [node.hashOf(1), 1, 11n],
+      [common.hashOf(Number(first)), 0, 10n],
+      [common.hashOf(Number(first)), 1, 11n],
       [hash, 3, 12n],
     ])
     expect(places(two)?.slice(0, 2)).toEqual([
-      [node.hashOf(2), 0, 10n],
-      [node.hashOf(2), 1, 11n],
+      [common.hashOf(Number(second)), 0, 10n],
+      [common.hashOf(Number(second)), 1, 11n],
     ])
   })
 

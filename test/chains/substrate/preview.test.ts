@@ -10,6 +10,7 @@ import { blake2Hash, toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { substrateNetworkRow } from '../../../src/platform/networks.ts'
 import { bytesToSign } from '../../../src/vault/rooms/keys/payloads.ts'
+import { someOf } from '../../support/long.ts'
 import { runtimeCallIn } from '../../support/rules.ts'
 import { shared } from '../../support/shared.ts'
 import { devAccount, localMetadataPins, startSubstrateChain } from '../../support/substrate.ts'
@@ -322,16 +323,16 @@ describe('a runtime with DryRunApi', () => {
     const one = [coins(his, UNIT)]
     const two = [coins(his, UNIT), coins(NEW, 2n)]
     const CASES = {
+      'a batch without its marks': ['DryRunApi_dry_run_call', effects([]), two],
+      'an event without its bytes': ['DryRunApi_dry_run_call', '0x0000000004', one],
+      'metadata that ends early': ['Metadata_metadata_at_version', '0x0108ff', one],
       'a class of extrinsics that there is not': [
         'TransactionPaymentApi_query_info',
         `0x000007${'00'.repeat(16)}`,
         one,
       ],
-      'an event without its bytes': ['DryRunApi_dry_run_call', '0x0000000004', one],
-      'a batch without its marks': ['DryRunApi_dry_run_call', effects([]), two],
-      'metadata that ends early': ['Metadata_metadata_at_version', '0x0108ff', one],
     } as const
-    test.each(Object.entries(CASES))('%s: asks another node', async (_, [method, result, intents]) => {
+    test.each(someOf(Object.entries(CASES), 2))('%s: asks another node', async (_, [method, result, intents]) => {
       const spoilt: string[] = []
       const ill = startFakeNode({
         behind: fake.rpcUrl,

@@ -6,7 +6,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { eventTroubles } from '../events/troubles.ts'
 import { runCli } from '../support/cli.ts'
-import { isLeftOut, longTest } from '../support/long.ts'
 import { createMortals } from '../support/mortal.ts'
 import { startMortalPostgres } from '../support/mortal-postgres.ts'
 import { createDatabaseOn } from '../support/postgres.ts'
@@ -54,10 +53,6 @@ for (const each of [vault, api]) afterTests(each.stop)
 await start()
 
 afterEach(async () => expect(await eventTroubles({ db: service.ctx.db, sql })).toEqual([]))
-
-const isShort = isLeftOut('kills of PostgreSQL, at most statements, and while a PIN or a policy changes')
-
-const inLongRun = <Cases extends readonly unknown[]>(cases: Cases): Cases | [] => (isShort ? [] : cases)
 
 type Kill = { readonly kind: string; readonly moment: Moment; readonly victim?: 'postgres' }
 
@@ -111,16 +106,14 @@ describe('a wallet', () => {
 
   test.each([
     [{ kind: CUSTODY_COMMITS, moment: 'after' }, SEALED],
-    ...inLongRun([
-      [{ kind: API_COMMITS, moment: 'before' }, SEALED],
-      [{ kind: CUSTODY_COMMITS, moment: 'before' }, NOTHING],
-      [{ kind: 'insert wallets', moment: 'after' }, SEALED],
-      [{ kind: API_COMMITS, moment: 'after' }, WHOLE],
-      [{ kind: CUSTODY_COMMITS, moment: 'before', victim: 'postgres' }, NOTHING],
-      [{ kind: CUSTODY_COMMITS, moment: 'after', victim: 'postgres' }, SEALED],
-      [{ kind: API_COMMITS, moment: 'before', victim: 'postgres' }, SEALED],
-      [{ kind: API_COMMITS, moment: 'after', victim: 'postgres' }, WHOLE],
-    ] as const),
+    [{ kind: API_COMMITS, moment: 'before' }, SEALED],
+    [{ kind: CUSTODY_COMMITS, moment: 'before' }, NOTHING],
+    [{ kind: 'insert wallets', moment: 'after' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'after' }, WHOLE],
+    [{ kind: CUSTODY_COMMITS, moment: 'before', victim: 'postgres' }, NOTHING],
+    [{ kind: CUSTODY_COMMITS, moment: 'after', victim: 'postgres' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'before', victim: 'postgres' }, SEALED],
+    [{ kind: API_COMMITS, moment: 'after', victim: 'postgres' }, WHOLE],
   ] as const)('is one after a kill at %j, and is asked for again with the same Idempotency-Key', async (at, left) => {
     const [ownerId, key] = [randomUUID(), randomUUID()]
     await killed(at, () => ask(ownerId, key))
@@ -134,7 +127,7 @@ describe('a wallet', () => {
     expect((await ask(ownerId, key)).json).toEqual(json)
   })
 
-  longTest('whose address nobody received is not reported as forged, and does not hinder the owner', async () => {
+  test('whose address nobody received is not reported as forged, and does not hinder the owner', async () => {
     const ownerId = randomUUID()
     await killed({ kind: CUSTODY_COMMITS, moment: 'after' }, () => ask(ownerId, null))
     expect(await verified()).toEqual(INTACT)
@@ -152,7 +145,7 @@ describe('a wallet', () => {
   })
 })
 
-describe.skipIf(isShort)('a policy', () => {
+describe('a policy', () => {
   let address: string
   beforeEach(async () => {
     ;({ address } = await service.newWallet({ network, pin: pin.user_pin }))
@@ -199,7 +192,7 @@ describe('a change is complete or absent after a kill, and can be requested agai
 
   afterEach(async () => expect(await verified()).toEqual(INTACT))
 
-  test.skipIf(isShort).each([
+  test.each([
     [AFTER, 'new'],
     [BEFORE, 'old'],
   ] as const)('a PIN, killed at %j', async (at, good) => {
@@ -218,7 +211,7 @@ describe('a change is complete or absent after a kill, and can be requested agai
     expect(await signing(address, pins.old)).toBe('INVALID_SECRET')
   })
 
-  test.skipIf(isShort).each([
+  test.each([
     [AFTER, 0],
     [BEFORE, 1],
   ] as const)('a revocation, killed at %j', async (at, left) => {
@@ -236,7 +229,7 @@ describe('a change is complete or absent after a kill, and can be requested agai
     expect(await listed()).toBe(0)
   })
 
-  test.skipIf(isShort).each([
+  test.each([
     [BEFORE, 200],
     [AFTER, 'under_policies'],
   ] as const)('a wallet put under policies, killed at %j', async (at, answer) => {
