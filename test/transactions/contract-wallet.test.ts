@@ -525,7 +525,7 @@ describe('a transaction that is signed and not sent', () => {
     expect(await statusByHash(hash)).toBe('failed')
   })
 
-  test('also deploys a wallet without code', async () => {
+  longTest('also deploys a wallet without code', async () => {
     const safe = await fundedSafe()
     const before = await balanceOf(RECIPIENT)
     const { json: raw } = await post('/transactions/sign', safe, { to: RECIPIENT, value: '7' })
@@ -539,7 +539,7 @@ describe('a transaction that is signed and not sent', () => {
     await succeeded(await send(safe, { to: RECIPIENT, value: '1' }))
   })
 
-  test('is an execution for a wallet with code, with or without fixed fields', async () => {
+  longTest('is an execution for a wallet with code, with or without fixed fields', async () => {
     const safe = await deployedSafe()
     const before = await balanceOf(RECIPIENT)
     const nonce = await chain.publicClient.getTransactionCount({ address: safe.owner })
@@ -625,10 +625,20 @@ describe('an event of a called contract', () => {
 })
 
 describe('all other actions', () => {
-  test('work with and without code: preview, mint, transfer, collection, activity', async () => {
+  /** Creates a collection of a wallet. @returns its address */
+  const collectionOf = async (safe: Wallet): Promise<Address> => {
+    const made = await service.post('/nfts/collections', {
+      ...{ network, from: safe.address, developer_secret: SECRET },
+      ...{ name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/a.png' },
+    })
+    await succeeded(made)
+    const { json: status } = await service.get('/transactions/status-by-id', { id: made.json.transaction_id })
+    return status.contract_address
+  }
+
+  test('work with and without code: preview, collection, mint', async () => {
     for (const newOne of someOf([fundedSafe, deployedSafe], 2)) {
       const safe = await newOne()
-      const from = { network, from: safe.address, developer_secret: SECRET }
       await give(safe.address, 100n)
       const { json: preview } = await service.post('/transactions/preview', {
         network,
@@ -640,40 +650,37 @@ describe('all other actions', () => {
         { from: safe.address, to: RECIPIENT, raw_amount: '40', token: { contract_address: token.address } },
       ])
 
-      const made = await service.post('/nfts/collections', {
-        ...from,
-        name: 'Doors',
-        symbol: 'DOOR',
-        image_url: 'https://example.com/a.png',
-      })
-      await succeeded(made)
-      const { json: status } = await service.get('/transactions/status-by-id', { id: made.json.transaction_id })
-      const collection = status.contract_address
+      const collection = await collectionOf(safe)
       expect(await codeAt(collection)).toBeDefined()
       const { json: collections } = await service.get('/nfts/collections', { network, wallet_address: safe.address })
       expect(collections).toMatchObject([{ contract_address: collection, name: 'Doors' }])
 
-      const hash = await succeeded(
-        await service.post('/nfts/mint', { ...from, contract_address: collection, uri: 'ipfs://a' }),
-      )
-      await succeeded(
-        await service.post('/nfts/transfer', {
-          ...from,
-          contract_address: collection,
-          recipient: RECIPIENT,
-          token_id: '1',
-        }),
-      )
-      const listed = await until(
-        async () => (await service.get('/activity', { network, wallet_address: safe.address })).json,
-        (items) => items.length >= 3 && items.some(({ type }: { type: string }) => type === 'send_nft'),
-      )
-      expect(listed.filter(({ type }: { type: string }) => type.endsWith('nft'))).toMatchObject([
-        { type: 'send_nft', metadata: { token_id: '1' } },
-        { type: 'receive_nft', transaction_hash: hash },
-      ])
+      const mint = { network, from: safe.address, contract_address: collection, uri: 'ipfs://a' }
+      await succeeded(await service.post('/nfts/mint', { ...mint, developer_secret: SECRET }))
     }
   }, 60_000)
+
+  longTest(
+    'work with and without code: transfer, activity',
+    async () => {
+      for (const newOne of [fundedSafe, deployedSafe]) {
+        const safe = await newOne()
+        const contract_address = await collectionOf(safe)
+        const from = { network, from: safe.address, developer_secret: SECRET, contract_address }
+        const hash = await succeeded(await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }))
+        await succeeded(await service.post('/nfts/transfer', { ...from, recipient: RECIPIENT, token_id: '1' }))
+        const listed = await until(
+          async () => (await service.get('/activity', { network, wallet_address: safe.address })).json,
+          (items) => items.length >= 3 && items.some(({ type }: { type: string }) => type === 'send_nft'),
+        )
+        expect(listed.filter(({ type }: { type: string }) => type.endsWith('nft'))).toMatchObject([
+          { type: 'send_nft', metadata: { token_id: '1' } },
+          { type: 'receive_nft', transaction_hash: hash },
+        ])
+      }
+    },
+    60_000,
+  )
 
   const SAFE = parseAbi([
     'function addOwnerWithThreshold(address owner, uint256 threshold)',

@@ -181,8 +181,8 @@ describe('before a transaction is sent, a node that', () => {
 })
 
 describe('the tracker, if its node fails at', () => {
-  const methods = ['eth_chainId', 'eth_getBlockByNumber', 'eth_getTransactionReceipt', 'eth_blockNumber']
-  for (const [nth, method] of methods.entries()) {
+  const methods = ['eth_chainId', 'eth_getTransactionReceipt', 'eth_blockNumber', 'eth_getBlockByNumber']
+  for (const [nth, method] of someOf(methods, 3).entries()) {
     test(`${method} fails, in any way, tells nothing, and goes on from there`, async () => {
       await catchUp()
       for (const fault of faultsAt(nth)) {
@@ -230,13 +230,13 @@ describe('the tracker, if its node fails at', () => {
 })
 
 describe('the reconciler, if its node fails at', () => {
-  const methods = ['eth_chainId', 'eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_getTransactionCount']
+  const methods = ['eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_getTransactionCount', 'eth_chainId']
   const quiet = () => sql`update transactions set updated_at = now() - interval '1 hour' where not final`
   const jobsOf = async ({ id }: Sent) =>
     (await sql`select from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`).length
   const clearJobs = () => sql`delete from graphile_worker._private_jobs`
 
-  for (const [nth, method] of methods.entries()) {
+  for (const [nth, method] of someOf(methods, 2).entries()) {
     test(`${method} fails, in any way, learns nothing, and sends what was never sent afterwards`, async () => {
       await catchUp()
       for (const fault of faultsAt(nth)) {

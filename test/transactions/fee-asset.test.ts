@@ -148,17 +148,21 @@ describe('a fee in an asset', () => {
     ).toStartWith('01c0070000')
   })
 
-  test('can be paid by a signer with only the existential deposit', async () => {
-    const from = await walletWith({ planck: existentialDeposit(runtime), asset: 10n ** 6n })
-    const before = await held(from)
-    const { json } = await send(from, { to: undefined, value: undefined, input: '0x00011068696869' })
-    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
-    const after = await held(from)
-    expect([before[0] - after[0], before[1] > after[1]]).toEqual([0n, true])
-    const dear = await send(from, { value: '1' })
-    expect(told(dear)).toEqual([400, 'balance_insufficient'])
-    expect(dear.json.error).toContain('DOT for this transaction, beside')
-  }, 30_000)
+  longTest(
+    'can be paid by a signer with only the existential deposit',
+    async () => {
+      const from = await walletWith({ planck: existentialDeposit(runtime), asset: 10n ** 6n })
+      const before = await held(from)
+      const { json } = await send(from, { to: undefined, value: undefined, input: '0x00011068696869' })
+      expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+      const after = await held(from)
+      expect([before[0] - after[0], before[1] > after[1]]).toEqual([0n, true])
+      const dear = await send(from, { value: '1' })
+      expect(told(dear)).toEqual([400, 'balance_insufficient'])
+      expect(dear.json.error).toContain('DOT for this transaction, beside')
+    },
+    30_000,
+  )
 
   test('is refused if the signer has too little of the asset; the answer says how much is needed', async () => {
     const without = await walletWith({ planck: UNIT, asset: 0n })

@@ -23,6 +23,8 @@ const BLOCKS_TO_FINAL = 70
 /** A fee far above all our rungs and the cancel, so that they do not replace it; and an even higher one. */
 const HIGH_FEE = parseGwei('500')
 const HIGHER_FEE = parseGwei('1000')
+/** Each look makes the reconciler run and mines a block, so more looks keep the worker from its work. */
+const POLL_MS = 100
 
 let chain: TestChain
 let service: Service
@@ -57,7 +59,7 @@ const until = async <Value>(look: () => Promise<Value>, right: (value: Value) =>
   for (;;) {
     const value = await look()
     if (right(value) || Date.now() > deadline) return value
-    await Bun.sleep(20)
+    await Bun.sleep(POLL_MS)
   }
 }
 

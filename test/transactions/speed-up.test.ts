@@ -156,7 +156,7 @@ describe('a transaction that waits in the pool', () => {
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: first?.hash })
   })
 
-  test('can be sped up twice at once: each Idempotency-Key has one answer, and the fees rise', async () => {
+  longTest('can be sped up twice at once: each Idempotency-Key has one answer, and the fees rise', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.taken(id)

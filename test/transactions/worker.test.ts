@@ -240,7 +240,7 @@ describe('a worker whose database connections are cut', () => {
 })
 
 describe('a node that is away', () => {
-  test('for a while: recorded transactions are sent when it is back', async () => {
+  longTest('for a while: recorded transactions are sent when it is back', async () => {
     const wallet = await fundedWallet()
     const id = await send(wallet)
     gate.setAway(true)
