@@ -114,7 +114,7 @@ describe.each([...(isLong ? ([['without code', 'newSafe']] as const) : []), ['wi
       expect([await ownerOf(own), await ownerOf(held)]).toEqual([safe.address, RECIPIENT])
     })
 
-    test('allows no fee above the cap and no contract creation', async () => {
+    longTest('allows no fee above the cap and no contract creation', async () => {
       const safe = await world[make]()
       await world.policy(safe, ANYTHING)
       const above = String(ETHEREUM_FEE_CAP + 1n)

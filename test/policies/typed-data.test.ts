@@ -192,7 +192,7 @@ describe('a policy on typed data', () => {
     expect(told(await sign(wallet, data.mail(at(token))))).toEqual(DENIED)
   })
 
-  test('ends with its uses and its revocation', async () => {
+  longTest('ends with its uses and its revocation', async () => {
     const wallet = await usersWallet()
     const { uuid } = await allow(wallet, on('Permit', token), { max_uses: 2 })
     expect(told(await sign(wallet, permit(wallet, '1')))).toEqual(SIGNED)

@@ -13,7 +13,7 @@ import { createProject } from '../../src/operators/projects.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
-import { isLeftOut, isLong, longTest, someOf } from '../support/long.ts'
+import { isLeftOut, isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -283,7 +283,7 @@ describe('a transaction that `sign` returned and its owner sends', () => {
     return { raw: answer.json, hash: keccak256(answer.json), to }
   }
 
-  test('before our next intent: ours gets the nonce after it', async () => {
+  longTest('before our next intent: ours gets the nonce after it', async () => {
     const account = await sharedKey()
     const outside = await sign(account.address)
     await sendRaw(outside.raw)
@@ -296,8 +296,8 @@ describe('a transaction that `sign` returned and its owner sends', () => {
     ['after ours was broadcast', true],
     ['before ours is broadcast', false],
   ] as const
-  for (const [when, isBroadcast] of someOf(times, 2)) {
-    test(`at the nonce that our next intent has got, ${when}: ours failed once that is final`, async () => {
+  for (const [when, isBroadcast] of times) {
+    longTest(`at the nonce that our next intent has got, ${when}: ours failed once that is final`, async () => {
       const account = await sharedKey()
       const outside = await sign(account.address)
       if (!isBroadcast) pause()

@@ -248,7 +248,7 @@ describe('a speed-up is refused and changes nothing', () => {
     expect({ status, code: json.code }).toEqual({ status: 404, code: 'transaction_not_found' })
   })
 
-  test('if the transaction is mined', async () => {
+  longTest('if the transaction is mined', async () => {
     const id = await world.send(await world.wallet())
     await world.taken(id)
     await world.node.mine()

@@ -10,6 +10,7 @@ import { longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { type FeeAssets, LEAST, startFeeAssets } from './fee-asset-world.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
@@ -193,7 +194,7 @@ describe('a call', () => {
     expect([paid.status, paid.json.code]).toEqual([400, 'invalid_input'])
   })
 
-  test('that the runtime cannot decode is bad input, not a fault of the node', async () => {
+  longTest('that the runtime cannot decode is bad input, not a fault of the node', async () => {
     const from = await fundedWallet()
     // Uniques.set_metadata of class 1, instance 1, with 300 bytes; at most 128 are allowed.
     const input = `0x33120100000001000000b104${'00'.repeat(300)}00`
@@ -525,6 +526,86 @@ test('a batch is refused, as there are no contract wallets', async () => {
   expect([answer.status, answer.json.code]).toEqual([400, 'batch_unsupported'])
 })
 
+describe('a fee in an asset', () => {
+  let assets: FeeAssets
+
+  beforeAll(async () => {
+    assets = await startFeeAssets({ chain, service, to: bob })
+  })
+
+  const told = ({ status, json }: Answer) => [status, json.code ?? null]
+
+  test('is taken only from the asset, and is at most what the preview says', async () => {
+    const from = await assets.walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+    const { json: previewed } = await assets.preview(from)
+    expect(previewed.simulation).toMatchObject({
+      success: true,
+      asset_changes: [{ from, to: bob, raw_amount: '5' }],
+      fee: { amount: expect.stringMatching(/^0\.0[0-9]+$/), token: { contract_address: 'asset:1984', symbol: 'USDT' } },
+    })
+    const before = await assets.held(from)
+    const { json } = await assets.send(from)
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+    const after = await assets.held(from)
+    expect(before[0] - after[0]).toBe(5n)
+    const fee = before[1] - after[1]
+    expect(fee).toBeGreaterThan(0n)
+    expect(fee).toBeLessThanOrEqual(BigInt(previewed.simulation.fee.raw_amount))
+    expect((await assets.preview(from, { asset_id: undefined })).json.simulation.fee).toBeUndefined()
+  }, 30_000)
+
+  test('is part of what is signed', async () => {
+    const from = await assets.walletWith({ planck: UNIT, asset: 0n })
+    const { json: raw } = await assets.sign(from, { asset_id: 'asset:1984' })
+    // After length and version (3 bytes), account (33) and signature (65): era, nonce and tip, then the id in an
+    // Option.
+    expect(
+      Buffer.from(raw.slice(2), 'hex')
+        .subarray(3 + 33 + 65 + 4)
+        .toString('hex'),
+    ).toStartWith('01c0070000')
+  })
+
+  test('is refused if the signer has too little of the asset; the answer says how much is needed', async () => {
+    const without = await assets.walletWith({ planck: UNIT, asset: 0n })
+    const refused = await assets.send(without)
+    expect(told(refused)).toEqual([400, 'balance_insufficient'])
+    expect(refused.json.error).toMatch(/ needs 0\.\d+ of asset:1984 .*, and has 0 of asset:1984\.$/)
+    const { simulation } = (await assets.preview(without)).json
+    expect(simulation).toMatchObject({
+      success: false,
+      asset_changes: [],
+      error: expect.stringMatching(/^balance insuff/),
+    })
+    // The fee does not kill the asset's account.
+    const least = await assets.walletWith({ planck: UNIT, asset: LEAST })
+    expect(told(await assets.send(least))).toEqual([400, 'balance_insufficient'])
+  })
+
+  test('is refused as bad input for a malformed id', async () => {
+    const from = await assets.walletWith({ planck: UNIT, asset: 0n })
+    const malformed = [
+      '',
+      '-1',
+      '0x7c0',
+      '01984',
+      String(2 ** 32),
+      '9'.repeat(12),
+      'USDT',
+      'pool:0',
+      'foreign:0x1',
+      1984,
+    ]
+    for (const asset_id of someOf(malformed, 4)) {
+      for (const act of [assets.send, assets.sign, assets.preview]) {
+        const answer = await act(from, { asset_id })
+        expect(told(answer)).toEqual([400, 'invalid_input'])
+        expect(answer.json.error).toMatch(/^Field "unsigned_transaction\.asset_id" must be /)
+      }
+    }
+  })
+})
+
 describe('calls of the runtime', () => {
   const PIN = '493817'
   /** Balances.transfer_keep_alive of one planck: pallet 10, call 3, MultiAddress::Id, a compact number. */
@@ -624,7 +705,7 @@ describe('calls of the runtime', () => {
     expect(await sql`select from transactions where wallet_id = ${id}`).toHaveLength(1)
   })
 
-  test('need a policy that names them, without a limit that cannot count them', async () => {
+  longTest('need a policy that names them, without a limit that cannot count them', async () => {
     const { address } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
     const policy = (rules: readonly object[], rest: object = {}) =>
       service.post('/policies', {
