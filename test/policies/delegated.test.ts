@@ -501,6 +501,45 @@ describe('a developer-controlled wallet under policies', () => {
   })
 })
 
+describe('a preview', () => {
+  const preview = async (from: string, unsigned_transaction: object, client: Pick<Service, 'post'> = service) =>
+    (await client.post('/transactions/preview', { network, from, unsigned_transaction })).json.policy
+
+  test('names the policy that would be charged, or what each lacks, and the request is answered so', async () => {
+    const wallet = await newWallet()
+    const payment = { to: STRANGER, value: '4' }
+    const told = { never: null, needs_approval: false }
+    const none = { ...told, allowed: false, uuid: null, refusals: [] }
+    expect(await preview(wallet.address, payment)).toEqual(none)
+    const calls = await policy(wallet, [rule('to', 'eq', token.address)])
+    const payments = await policy(wallet, [rule('value', 'le', '100')], { max_uses: 1 })
+    const refused = (reason: string, at: number | null) => ({
+      ...none,
+      refusals: [
+        { uuid: calls, reason: 'rule_not_matched', rule: 0 },
+        { uuid: payments, reason, rule: at },
+      ],
+    })
+    const allowed = { ...told, allowed: true, uuid: payments, refusals: [] }
+    for (const [transaction, expected] of [
+      [{ ...payment, value: '101' }, refused('rule_not_matched', 0)],
+      [payment, allowed],
+      [payment, refused('used_up', null)],
+    ] as const) {
+      expect(await preview(wallet.address, transaction)).toEqual(expected)
+      expect((await sign(wallet, transaction)).status).toBe(expected.allowed ? 200 : 403)
+    }
+  })
+
+  test('tells nothing of a wallet of another user', async () => {
+    const wallet = await newWallet()
+    await policy(wallet, ANYTHING)
+    const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    const user = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
+    expect(await preview(wallet.address, { to: RECIPIENT, value: '1' }, user)).toBeUndefined()
+  })
+})
+
 longTest('the audit names the policy of each delegated use, and none for a use of the PIN', async () => {
   const wallet = await newWallet()
   const uuid = await policy(wallet, ANYTHING)
