@@ -274,7 +274,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([3, '10'])
   })
 
-  test('are not charged for what is not recorded', async () => {
+  longTest('are not charged for what is not recorded', async () => {
     const wallet = await newWallet()
     const called = await policy(wallet, [rule('decodedInput.function', 'eq', 'transfer')], { max_uses: 1 })
     expect(told(await send(wallet, transfer(RECIPIENT, 1n)))).toEqual([400, 'execution_reverted'])

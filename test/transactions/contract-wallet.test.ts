@@ -159,7 +159,7 @@ describe('the first transaction', () => {
   })
 })
 
-test('the audit has the calls of the wallet, deployed or not', async () => {
+longTest('the audit has the calls of the wallet, deployed or not', async () => {
   const safe = await fundedSafe()
   const calls = [
     { to: RECIPIENT, value: '3' },
@@ -698,27 +698,28 @@ describe('all other actions', () => {
       /a module is enabled/,
     ],
   ]
-  test.each(someOf(changes, 2))('a wallet is refused once somebody else has changed its %s', async (_, input, how) => {
-    const safe = await deployedSafe()
-    const foreign = await chain.deploy('WizardCollection', ['Doors', 'DOOR', safe.address])
-    // From outside: by somebody who has the key.
-    await succeeded(await send(safe, { to: safe.address, input }))
-    const from = { network, from: safe.address, developer_secret: SECRET, contract_address: foreign.address }
-    const answers = [
-      await send(safe, { to: RECIPIENT, value: '1' }),
-      await batch(safe, [{ to: RECIPIENT, value: '1' }]),
-      await post('/transactions/sign', safe, { to: RECIPIENT, value: '1' }),
-      await service.post('/transactions/sign-message', {
-        network,
-        signer_wallet_address: safe.address,
-        message: 'a',
-        developer_secret: SECRET,
-      }),
-      await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }),
-    ]
-    for (const answer of answers) {
-      expect([answer.status, answer.json.code]).toEqual([409, 'contract_wallet_changed'])
-      expect(answer.json.error).toMatch(how)
-    }
-  })
+  for (const [changed, input, how] of changes)
+    longTest(`a wallet is refused once somebody else has changed ${changed}`, async () => {
+      const safe = await deployedSafe()
+      const foreign = await chain.deploy('WizardCollection', ['Doors', 'DOOR', safe.address])
+      // From outside: by somebody who has the key.
+      await succeeded(await send(safe, { to: safe.address, input }))
+      const from = { network, from: safe.address, developer_secret: SECRET, contract_address: foreign.address }
+      const answers = [
+        await send(safe, { to: RECIPIENT, value: '1' }),
+        await batch(safe, [{ to: RECIPIENT, value: '1' }]),
+        await post('/transactions/sign', safe, { to: RECIPIENT, value: '1' }),
+        await service.post('/transactions/sign-message', {
+          network,
+          signer_wallet_address: safe.address,
+          message: 'a',
+          developer_secret: SECRET,
+        }),
+        await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }),
+      ]
+      for (const answer of answers) {
+        expect([answer.status, answer.json.code]).toEqual([409, 'contract_wallet_changed'])
+        expect(answer.json.error).toMatch(how)
+      }
+    })
 })
