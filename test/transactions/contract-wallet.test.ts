@@ -665,6 +665,7 @@ describe('all other actions', () => {
     async () => {
       for (const newOne of [fundedSafe, deployedSafe]) {
         const safe = await newOne()
+        await give(safe.address, 100n)
         const contract_address = await collectionOf(safe)
         const from = { network, from: safe.address, developer_secret: SECRET, contract_address }
         const hash = await succeeded(await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }))
