@@ -224,6 +224,8 @@ describe('a transaction that can never be mined', () => {
   test('as the node refuses it as invalid is given up, and the next one is mined', async () => {
     const bound = 'its gas limit is above what a transaction or a block of the network may have'
     const sentence = 'transaction gas limit too high (cap: 16777216, tx: 90000)'
+    // An earlier test has made blocks dear: until the tracker has read the newest one, it would wait for fees.
+    await world.seen()
     const from = await world.wallet()
     world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : sentence))
     const [given, next] = await pairOf(world, from, { input: '0x01', gasLimit: '90000' })
