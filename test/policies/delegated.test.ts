@@ -242,7 +242,7 @@ describe('no policy', () => {
     expect(told(await service.post('/wallets/change-user-pin', change))).toEqual([403, 'INVALID_SECRET'])
   })
 
-  test('covers another wallet of the owner, or another owner', async () => {
+  longTest('covers another wallet of the owner, or another owner', async () => {
     const wallet = await newWallet()
     await policy(await newWallet(), ANYTHING)
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual([400, 'credential_required'])
@@ -262,7 +262,7 @@ describe('no policy', () => {
 })
 
 describe('limits', () => {
-  test('on value hold for sign and send together, to the last unit', async () => {
+  longTest('on value hold for sign and send together, to the last unit', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING, { max_total_value: '10' })
     expect(told(await sign(wallet, { to: RECIPIENT, value: '11' }))).toEqual(DENIED)
@@ -274,7 +274,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([3, '10'])
   })
 
-  test('are not charged for what is not recorded', async () => {
+  longTest('are not charged for what is not recorded', async () => {
     const wallet = await newWallet()
     const called = await policy(wallet, [rule('decodedInput.function', 'eq', 'transfer')], { max_uses: 1 })
     expect(told(await send(wallet, transfer(RECIPIENT, 1n)))).toEqual([400, 'execution_reverted'])
@@ -396,7 +396,7 @@ describe('the end of a policy', () => {
     }
   })
 
-  test('during a request that has the key open leaves nothing recorded', async () => {
+  longTest('during a request that has the key open leaves nothing recorded', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const late: Promise<unknown>[] = []
@@ -498,6 +498,45 @@ describe('a developer-controlled wallet under policies', () => {
       ).json.policy
     expect(await preview('5')).toMatchObject({ allowed: true, uuid: wallet.uuid })
     expect(await preview('6')).toMatchObject({ allowed: false, refusals: [{ reason: 'rule_not_matched', rule: 1 }] })
+  })
+})
+
+describe('a preview', () => {
+  const preview = async (from: string, unsigned_transaction: object, client: Pick<Service, 'post'> = service) =>
+    (await client.post('/transactions/preview', { network, from, unsigned_transaction })).json.policy
+
+  test('names the policy that would be charged, or what each lacks, and the request is answered so', async () => {
+    const wallet = await newWallet()
+    const payment = { to: STRANGER, value: '4' }
+    const told = { never: null, needs_approval: false }
+    const none = { ...told, allowed: false, uuid: null, refusals: [] }
+    expect(await preview(wallet.address, payment)).toEqual(none)
+    const calls = await policy(wallet, [rule('to', 'eq', token.address)])
+    const payments = await policy(wallet, [rule('value', 'le', '100')], { max_uses: 1 })
+    const refused = (reason: string, at: number | null) => ({
+      ...none,
+      refusals: [
+        { uuid: calls, reason: 'rule_not_matched', rule: 0 },
+        { uuid: payments, reason, rule: at },
+      ],
+    })
+    const allowed = { ...told, allowed: true, uuid: payments, refusals: [] }
+    for (const [transaction, expected] of [
+      [{ ...payment, value: '101' }, refused('rule_not_matched', 0)],
+      [payment, allowed],
+      [payment, refused('used_up', null)],
+    ] as const) {
+      expect(await preview(wallet.address, transaction)).toEqual(expected)
+      expect((await sign(wallet, transaction)).status).toBe(expected.allowed ? 200 : 403)
+    }
+  })
+
+  test('tells nothing of a wallet of another user', async () => {
+    const wallet = await newWallet()
+    await policy(wallet, ANYTHING)
+    const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    const user = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
+    expect(await preview(wallet.address, { to: RECIPIENT, value: '1' }, user)).toBeUndefined()
   })
 })
 

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { longTest, someOf } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -134,7 +134,7 @@ const AGREED = {
 
 const hour = 3_600_000
 
-const FORGERIES: readonly (readonly [how: string, troubles: readonly string[], change: Row, to: string])[] = [
+const ALL_FORGERIES: readonly (readonly [how: string, troubles: readonly string[], change: Row, to: string])[] = [
   ['with other rules', [TERMS], { argument_rules: [rule('value', 'ge', '0')] }, STRANGER],
   ['without one of its rules', [TERMS], { argument_rules: PAYMENTS_TO_RECIPIENT.slice(1) }, STRANGER],
   ['with more uses', [TERMS], { max_uses: 6 }, RECIPIENT],
@@ -165,6 +165,7 @@ const FORGERIES: readonly (readonly [how: string, troubles: readonly string[], c
   ],
   ['with a MAC of an impossible version', [SPENT], { mac: Buffer.alloc(36, 0xff) }, RECIPIENT],
 ]
+const FORGERIES = someOf(ALL_FORGERIES, 3)
 
 describe('a policy that somebody changed', () => {
   type Forged = { readonly wallet: Wallet; readonly id: string; readonly was: Row }
@@ -181,7 +182,7 @@ describe('a policy that somebody changed', () => {
       }),
     )
     forged = made
-    expect(await allVerified(idsOf())).toEqual(FORGERIES.map(() => []))
+    if (isLong) expect(await allVerified(idsOf())).toEqual(FORGERIES.map(() => []))
     for (const [index, { id }] of made.entries()) await edit(id, withJson(FORGERIES[index]?.[2] ?? {}))
   })
 
@@ -224,7 +225,7 @@ test('a policy with a limit that is no number opens nothing, and is named', asyn
   for (const limit of someOf(['max_total_fee', 'max_total_value'], 2)) {
     await edit(id, { [limit]: 'NaN' })
     await opensNothing(wallet, id)
-    expect(await verified(id)).toEqual([TERMS])
+    if (isLong) expect(await verified(id)).toEqual([TERMS])
     await edit(id, { [limit]: was?.[limit] })
   }
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
@@ -235,7 +236,7 @@ test('a policy opens no other wallet to which somebody moved it, nor another net
   const id = await policy(mine)
   await edit(id, { wallet_id: victim.id })
   await opensNothing(victim, id)
-  expect(await verified(id)).toEqual([TERMS])
+  if (isLong) expect(await verified(id)).toEqual([TERMS])
   await edit(id, { wallet_id: mine.id, network: 'Base' })
   await opensNothing(mine, id)
   expect(await verified(id)).toEqual([TERMS])
@@ -290,7 +291,7 @@ test('a revoked policy cannot be revived; put back whole, it is named', async ()
   expect(told(await use(wallet, 'sign'))).toEqual(DENIED)
   await sql`insert into policy_locks ${sql(lock as never)}`
   await opensNothing(wallet, id)
-  expect(await verified(id)).toEqual([REVOKED, SPENT])
+  if (isLong) expect(await verified(id)).toEqual([REVOKED, SPENT])
   // A lock alone, of a policy that stays revoked, opens nothing.
   await edit(id, { revoked_at: new Date(), mac: row.mac })
   expect(told(await use(wallet, 'sign'))).toEqual([400, 'credential_required'])
@@ -347,5 +348,5 @@ test('a forged policy does not close the others of its wallet, and the use of th
   expect(told(await use(wallet, 'sign'))).toEqual(DONE)
   expect([(await rowOf(forged)).uses, (await rowOf(other)).uses]).toEqual(['0', '1'])
   expect(await events(forged)).toBe(1)
-  expect(await allVerified([forged, other])).toEqual([[TERMS], []])
+  if (isLong) expect(await allVerified([forged, other])).toEqual([[TERMS], []])
 })

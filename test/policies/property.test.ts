@@ -178,7 +178,7 @@ test('on an EVM network, policies allow what the documentation says, and nothing
   try {
     await holdAgainstOracle(
       ADDED.map((added, index) => evmSetting(node, added, index)),
-      isLong ? 100_000 : 100,
+      isLong ? 100_000 : 50,
     )
   } finally {
     await node.stop()

@@ -15,6 +15,7 @@ import {
   parseTransaction,
   size,
   slice,
+  toFunctionSelector,
   zeroAddress,
   zeroHash,
 } from 'viem'
@@ -146,16 +147,15 @@ const verbsOf = (service: Service) => {
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.json.uuid
   }
-  /**
-   * Lets the developer call every function that could seize a Safe, so that a refusal has another reason than the
-   * rules.
-   */
-  const allowSeizures = async (wallet: Wallet): Promise<void> => {
+  /** Lets the developer call the functions of these calls, so that a refusal has another reason than the rules. */
+  const allowCalls = async (wallet: Wallet, inputs: readonly Hex[]): Promise<void> => {
     for (const declaration of DECLARATIONS) {
+      const selector = toFunctionSelector(itemOf(declaration))
+      if (!inputs.some((input) => input.startsWith(selector))) continue
       await policy(wallet, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])
     }
   }
-  return { post, sign, send, batch, acts, policy, allowSeizures }
+  return { post, sign, send, batch, acts, policy, allowCalls }
 }
 
 /** Adds the functions of Safe's contracts to the operator's ABIs. */

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { createApiKey } from '../../src/identity/api-keys/api-keys.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { network, type OperatorWorld, startOperatorWorld } from '../cli/operator-world.ts'
+import { longTest } from '../support/long.ts'
 import type { Answer, Service } from '../support/service.ts'
 
 type Caller = Pick<Service, 'post'>
@@ -57,7 +58,7 @@ describe('a transaction that waits', () => {
     }
   })
 
-  test('is sent by retry, also if its job was lost', async () => {
+  longTest('is sent by retry, also if its job was lost', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.sql`delete from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`

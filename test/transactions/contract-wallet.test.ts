@@ -159,7 +159,7 @@ describe('the first transaction', () => {
   })
 })
 
-test('the audit has the calls of the wallet, deployed or not', async () => {
+longTest('the audit has the calls of the wallet, deployed or not', async () => {
   const safe = await fundedSafe()
   const calls = [
     { to: RECIPIENT, value: '3' },
@@ -525,7 +525,7 @@ describe('a transaction that is signed and not sent', () => {
     expect(await statusByHash(hash)).toBe('failed')
   })
 
-  test('also deploys a wallet without code', async () => {
+  longTest('also deploys a wallet without code', async () => {
     const safe = await fundedSafe()
     const before = await balanceOf(RECIPIENT)
     const { json: raw } = await post('/transactions/sign', safe, { to: RECIPIENT, value: '7' })
@@ -539,7 +539,7 @@ describe('a transaction that is signed and not sent', () => {
     await succeeded(await send(safe, { to: RECIPIENT, value: '1' }))
   })
 
-  test('is an execution for a wallet with code, with or without fixed fields', async () => {
+  longTest('is an execution for a wallet with code, with or without fixed fields', async () => {
     const safe = await deployedSafe()
     const before = await balanceOf(RECIPIENT)
     const nonce = await chain.publicClient.getTransactionCount({ address: safe.owner })
@@ -625,10 +625,20 @@ describe('an event of a called contract', () => {
 })
 
 describe('all other actions', () => {
-  test('work with and without code: preview, mint, transfer, collection, activity', async () => {
+  /** Creates a collection of a wallet. @returns its address */
+  const collectionOf = async (safe: Wallet): Promise<Address> => {
+    const made = await service.post('/nfts/collections', {
+      ...{ network, from: safe.address, developer_secret: SECRET },
+      ...{ name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/a.png' },
+    })
+    await succeeded(made)
+    const { json: status } = await service.get('/transactions/status-by-id', { id: made.json.transaction_id })
+    return status.contract_address
+  }
+
+  test('work with and without code: preview, collection, mint', async () => {
     for (const newOne of someOf([fundedSafe, deployedSafe], 2)) {
       const safe = await newOne()
-      const from = { network, from: safe.address, developer_secret: SECRET }
       await give(safe.address, 100n)
       const { json: preview } = await service.post('/transactions/preview', {
         network,
@@ -640,40 +650,38 @@ describe('all other actions', () => {
         { from: safe.address, to: RECIPIENT, raw_amount: '40', token: { contract_address: token.address } },
       ])
 
-      const made = await service.post('/nfts/collections', {
-        ...from,
-        name: 'Doors',
-        symbol: 'DOOR',
-        image_url: 'https://example.com/a.png',
-      })
-      await succeeded(made)
-      const { json: status } = await service.get('/transactions/status-by-id', { id: made.json.transaction_id })
-      const collection = status.contract_address
+      const collection = await collectionOf(safe)
       expect(await codeAt(collection)).toBeDefined()
       const { json: collections } = await service.get('/nfts/collections', { network, wallet_address: safe.address })
       expect(collections).toMatchObject([{ contract_address: collection, name: 'Doors' }])
 
-      const hash = await succeeded(
-        await service.post('/nfts/mint', { ...from, contract_address: collection, uri: 'ipfs://a' }),
-      )
-      await succeeded(
-        await service.post('/nfts/transfer', {
-          ...from,
-          contract_address: collection,
-          recipient: RECIPIENT,
-          token_id: '1',
-        }),
-      )
-      const listed = await until(
-        async () => (await service.get('/activity', { network, wallet_address: safe.address })).json,
-        (items) => items.length >= 3 && items.some(({ type }: { type: string }) => type === 'send_nft'),
-      )
-      expect(listed.filter(({ type }: { type: string }) => type.endsWith('nft'))).toMatchObject([
-        { type: 'send_nft', metadata: { token_id: '1' } },
-        { type: 'receive_nft', transaction_hash: hash },
-      ])
+      const mint = { network, from: safe.address, contract_address: collection, uri: 'ipfs://a' }
+      await succeeded(await service.post('/nfts/mint', { ...mint, developer_secret: SECRET }))
     }
   }, 60_000)
+
+  longTest(
+    'work with and without code: transfer, activity',
+    async () => {
+      for (const newOne of [fundedSafe, deployedSafe]) {
+        const safe = await newOne()
+        await give(safe.address, 100n)
+        const contract_address = await collectionOf(safe)
+        const from = { network, from: safe.address, developer_secret: SECRET, contract_address }
+        const hash = await succeeded(await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }))
+        await succeeded(await service.post('/nfts/transfer', { ...from, recipient: RECIPIENT, token_id: '1' }))
+        const listed = await until(
+          async () => (await service.get('/activity', { network, wallet_address: safe.address })).json,
+          (items) => items.length >= 3 && items.some(({ type }: { type: string }) => type === 'send_nft'),
+        )
+        expect(listed.filter(({ type }: { type: string }) => type.endsWith('nft'))).toMatchObject([
+          { type: 'send_nft', metadata: { token_id: '1' } },
+          { type: 'receive_nft', transaction_hash: hash },
+        ])
+      }
+    },
+    60_000,
+  )
 
   const SAFE = parseAbi([
     'function addOwnerWithThreshold(address owner, uint256 threshold)',
@@ -691,27 +699,28 @@ describe('all other actions', () => {
       /a module is enabled/,
     ],
   ]
-  test.each(someOf(changes, 2))('a wallet is refused once somebody else has changed its %s', async (_, input, how) => {
-    const safe = await deployedSafe()
-    const foreign = await chain.deploy('WizardCollection', ['Doors', 'DOOR', safe.address])
-    // From outside: by somebody who has the key.
-    await succeeded(await send(safe, { to: safe.address, input }))
-    const from = { network, from: safe.address, developer_secret: SECRET, contract_address: foreign.address }
-    const answers = [
-      await send(safe, { to: RECIPIENT, value: '1' }),
-      await batch(safe, [{ to: RECIPIENT, value: '1' }]),
-      await post('/transactions/sign', safe, { to: RECIPIENT, value: '1' }),
-      await service.post('/transactions/sign-message', {
-        network,
-        signer_wallet_address: safe.address,
-        message: 'a',
-        developer_secret: SECRET,
-      }),
-      await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }),
-    ]
-    for (const answer of answers) {
-      expect([answer.status, answer.json.code]).toEqual([409, 'contract_wallet_changed'])
-      expect(answer.json.error).toMatch(how)
-    }
-  })
+  for (const [changed, input, how] of changes)
+    longTest(`a wallet is refused once somebody else has changed ${changed}`, async () => {
+      const safe = await deployedSafe()
+      const foreign = await chain.deploy('WizardCollection', ['Doors', 'DOOR', safe.address])
+      // From outside: by somebody who has the key.
+      await succeeded(await send(safe, { to: safe.address, input }))
+      const from = { network, from: safe.address, developer_secret: SECRET, contract_address: foreign.address }
+      const answers = [
+        await send(safe, { to: RECIPIENT, value: '1' }),
+        await batch(safe, [{ to: RECIPIENT, value: '1' }]),
+        await post('/transactions/sign', safe, { to: RECIPIENT, value: '1' }),
+        await service.post('/transactions/sign-message', {
+          network,
+          signer_wallet_address: safe.address,
+          message: 'a',
+          developer_secret: SECRET,
+        }),
+        await service.post('/nfts/mint', { ...from, uri: 'ipfs://a' }),
+      ]
+      for (const answer of answers) {
+        expect([answer.status, answer.json.code]).toEqual([409, 'contract_wallet_changed'])
+        expect(answer.json.error).toMatch(how)
+      }
+    })
 })

@@ -33,9 +33,10 @@ describe('in every order: one effect per intent, one holder per nonce, a true re
       TIMEOUT_MS,
     )
 
-  all('one intent, two outside transactions, a reorganisation', { intents: 1, strangers: 2, reorgs: 1 })
+  all('one intent, an outside transaction, a reorganisation', { intents: 1, strangers: 1, reorgs: 1 })
   all('two intents of one signer or of two', { intents: 2, strangers: 0, reorgs: 0 })
   if (!isLong) return
+  all('one intent, two outside transactions, a reorganisation', { intents: 1, strangers: 2, reorgs: 1 })
   all('two intents of one signer or of two, an outside transaction', { intents: 2, strangers: 1, reorgs: 0 })
   all('two intents of one signer or of two, a reorganisation', { intents: 2, strangers: 0, reorgs: 1 })
   all('two intents of one signer or of two, an outside transaction, a reorganisation', {

@@ -12,7 +12,7 @@ import { startWorkerHere } from '../support/worker-here.ts'
 
 const network = 'Ethereum'
 const RECIPIENT = fundedAccount(5).address
-const NODE_TIMEOUT_MS = 2_000
+const NODE_TIMEOUT_MS = isLong ? 2_000 : 1_000
 /** The time that our own code may need on a busy machine. */
 const GRACE_MS = 5_000
 
@@ -144,8 +144,8 @@ describe('a node that fails', () => {
       ])
       expect(cases.length).toBeGreaterThan(10)
       const before = await recorded()
-      // The suite tries each fifteenth, of each call others.
-      const tried = cases.filter((_, index) => isLong || (index + 2 * CALL_NAMES.indexOf(name)) % 15 === 0)
+      // The suite tries each thirtieth, of each call others.
+      const tried = cases.filter((_, index) => isLong || (index + 4 * CALL_NAMES.indexOf(name)) % 30 === 0)
       for (const { fault, method } of tried) {
         if (fault === 'answers null' && MAY_BE_NULL.includes(method)) continue
         gate.spoil({ fault, method })

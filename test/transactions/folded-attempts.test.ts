@@ -102,7 +102,7 @@ describe('a transaction that has been final for a week', () => {
   })
 
   test('is found by each of its hashes, over HTTP and by `tx show`', async () => {
-    for (const { hash } of someOf(before, 3)) {
+    for (const { hash } of someOf(before, 5)) {
       const { status, json } = await statusOf(hash)
       expect({ status, json }).toMatchObject({
         status: 200,
@@ -141,6 +141,11 @@ describe('a transaction that has been final for a week', () => {
     expect(
       (await stranger.get('/transactions/status-by-hash', { network, transaction_hash: unsent?.hash ?? '' })).status,
     ).toBe(404)
+  })
+
+  test('cannot be made open again, whoever writes it', async () => {
+    const reopened = world.sql`update transactions set final = false where id = ${id}`.then(() => null)
+    await expect(reopened).rejects.toThrow('transactions_folded_is_final')
   })
 
   test('the hash is looked up by an index', async () => {
@@ -195,13 +200,6 @@ describe('rows of attempts stay', () => {
     expect(await foldAttempts(world.service.ctx.db, { limit: 2, afterDays: FOLDED_AFTER_DAYS })).toBe(1)
     expect(await foldAttempts(world.service.ctx.db, { limit: 2, afterDays: FOLDED_AFTER_DAYS })).toBe(0)
   })
-})
-
-test('a transaction that is not final cannot have folded attempts, whoever writes it', async () => {
-  const [id = ''] = await finalOnes(1)
-  await fold([id])
-  const reopened = world.sql`update transactions set final = false where id = ${id}`.then(() => null)
-  await expect(reopened).rejects.toThrow('transactions_folded_is_final')
 })
 
 describe('after a reorganisation below what was final', () => {

@@ -157,10 +157,11 @@ const columnsOf = async (table: string): Promise<readonly string[]> => {
   return rows.map(({ name }) => name)
 }
 
-/** What comes of each way now. */
-const outcomesOf = async (): Promise<readonly string[]> => {
+/** What comes of each way now, and in the suite of one of them. */
+const outcomesOf = async (turn: number): Promise<readonly string[]> => {
   const outcomes: string[] = []
-  for (const [way, isSame] of Object.entries(WAYS)) {
+  const ways = Object.entries(WAYS)
+  for (const [way, isSame] of isLong ? ways : ways.slice(turn % ways.length).slice(0, 1)) {
     const outcome = await isSame().then(
       (same) => (same ? 'signed' : 'signed another call'),
       (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
@@ -188,21 +189,24 @@ test.each(READ)(
     }
     const seen = new Set<string>()
     const never: string[] = []
-    for (const column of someOf(await columnsOf(table), 3)) {
+    for (const [turn, column] of someOf(await columnsOf(table), 3).entries()) {
       let writes = 0
       for (const value of VALUES) {
         if (writes === WRITES_MAX) break
         const { count } = await login.unsafe(`update ${table} set ${column} = ${value}`).catch(() => ({ count: 0 }))
         if (count === 0) continue
         writes += 1
-        for (const outcome of await outcomesOf()) seen.add(outcome)
+        for (const outcome of await outcomesOf(turn)) seen.add(outcome)
         await putBack(column)
       }
       if (writes === 0) never.push(column)
     }
     expect(never).toEqual([])
     // Not even a refusal: what waits holds back coins and nonces, and there are enough.
-    expect([...seen]).toEqual(Object.keys(WAYS).map((way) => `${way}: signed`))
+    const signed = Object.keys(WAYS).map((way) => `${way}: signed`)
+    if (isLong) expect([...seen]).toEqual(signed)
+    else expect(signed).toEqual(expect.arrayContaining([...seen]))
+    expect(seen.size).toBeGreaterThan(0)
   },
   120_000,
 )

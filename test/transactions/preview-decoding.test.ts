@@ -198,7 +198,7 @@ describe('an ABI that an operator adds', () => {
     expect(await decoded(echo, OPEN)).toEqual(NOTHING)
   })
 
-  test('also decodes errors for requests to sign, send and mint', async () => {
+  longTest('also decodes errors for requests to sign, send and mint', async () => {
     const { address } = await service.newWallet({ network })
     const [echo, locked] = [await place(ECHOES), await place(alwaysFailsWith(LOCKED))]
     const credential = { network, developer_secret: 'testnet-secret' }

@@ -280,7 +280,7 @@ describe('a reorganisation that mines another attempt of it', () => {
   const attemptsOf = (id: string) => sql<{ hash: Hex; raw: Hex }[]>`
     select hash, raw from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
 
-  test('a higher rung: it is a success with that hash, and every hash leads to it', async () => {
+  longTest('a higher rung: it is a success with that hash, and every hash leads to it', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     const told = await isTold(id, 'success')

@@ -4,14 +4,18 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { BLOCKS_TO_FINAL, type Stepped, startStepped } from './stepped.ts'
+import { type Stepped, startStepped } from './stepped.ts'
+
+/** With one slot per epoch, a block is final when two blocks are above it. */
+const SLOTS = ['--slots-in-an-epoch', '1']
+const BLOCKS_TO_FINAL = 4
 
 let node: TestChain
 let other: ReturnType<typeof startFakeNode>
 let world: Stepped
 
 beforeAll(async () => {
-  node = await startChain('Ethereum')
+  node = await startChain('Ethereum', { flags: SLOTS })
   other = startFakeNode({ behind: node.rpcUrl })
   world = await startStepped({ node, rpcUrls: `${node.rpcUrl} ${other.rpcUrl}` })
 })
@@ -58,7 +62,7 @@ test('a transaction that the other node says has failed has no result while the 
   const id = await world.send()
   other.behave(receiptWith({ status: '0x0' }))
   await world.broadcast(id)
-  await node.mine(BLOCKS_TO_FINAL + 6)
+  await node.mine(BLOCKS_TO_FINAL)
   await world.catchUp()
   expect(await world.rowOf(id)).toMatchObject({ status: 'pending', final: false, code: null })
   other.behave(ANSWERS)
@@ -69,7 +73,7 @@ test('a transaction that the other node says has failed has no result while the 
 test.each(someOf(Object.keys(DISAGREEMENTS), 4))('a transaction is not final while the other node %s', async (name) => {
   const id = await mined()
   other.behave(DISAGREEMENTS[name] ?? ANSWERS)
-  await node.mine(BLOCKS_TO_FINAL + 6)
+  await node.mine(BLOCKS_TO_FINAL)
   await world.catchUp()
   expect(await world.rowOf(id)).toMatchObject({ status: 'success', final: false, code: null })
   other.behave(ANSWERS)
@@ -86,7 +90,7 @@ longTest('a transaction is not final while its block is not final for the other 
       ? { result: await node.rpc(method, [`0x${(number - 1n).toString(16)}`, false]) }
       : undefined,
   )
-  await node.mine(BLOCKS_TO_FINAL + 6)
+  await node.mine(BLOCKS_TO_FINAL)
   await world.catchUp()
   expect({ old, ...(await world.rowOf(id)) }).toMatchObject({ final: false })
   other.behave(ANSWERS)
@@ -99,7 +103,7 @@ test('a nonce is not reported as taken while the other node does not count it, o
   const address = await world.newSigner()
   const id = await world.send(address)
   await node.rpc('anvil_setNonce', [address, '0x1'])
-  await node.mine(BLOCKS_TO_FINAL + 6)
+  await node.mine(BLOCKS_TO_FINAL)
   await world.catchUp()
   other.behave(({ method }) => (method === 'eth_getTransactionCount' ? { result: '0x0' } : undefined))
   await world.reconcile()
@@ -115,7 +119,7 @@ test('a nonce is not reported as taken while the other node does not count it, o
 test('a node that is away has no opinion: the other one decides', async () => {
   const id = await mined()
   await other.stop()
-  await node.mine(BLOCKS_TO_FINAL + 6)
+  await node.mine(BLOCKS_TO_FINAL)
   while ((await world.chain.lookAtNodes())[1]?.state !== 'failing' || world.chain.opinions().length === 2)
     await world.chain.lookAtNodes()
   await world.catchUp()

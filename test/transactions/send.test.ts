@@ -12,7 +12,7 @@ import { listen } from '../../src/platform/http/listen.ts'
 import { signAndRecord } from '../../src/signing/transactions/sign-and-record.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { holdTable } from '../support/locks.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -148,9 +148,10 @@ describe('the nonce', () => {
 
   test('is different for each of many requests at once, without a gap', async () => {
     const { send, nonces } = await sender()
-    const sent = await Promise.all(Array.from({ length: 15 }, () => send()))
-    expect(sent.map((answer) => answer.status)).toEqual(Array(15).fill(200))
-    expect(await nonces()).toEqual(Array.from({ length: 15 }, (_, index) => index))
+    const count = isLong ? 15 : 8
+    const sent = await Promise.all(Array.from({ length: count }, () => send()))
+    expect(sent.map((answer) => answer.status)).toEqual(Array(count).fill(200))
+    expect(await nonces()).toEqual(Array.from({ length: count }, (_, index) => index))
   })
 
   test('of a refused request goes to the next request', async () => {

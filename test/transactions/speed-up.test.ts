@@ -156,7 +156,7 @@ describe('a transaction that waits in the pool', () => {
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: first?.hash })
   })
 
-  test('can be sped up twice at once: each Idempotency-Key has one answer, and the fees rise', async () => {
+  longTest('can be sped up twice at once: each Idempotency-Key has one answer, and the fees rise', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.taken(id)
@@ -248,7 +248,7 @@ describe('a speed-up is refused and changes nothing', () => {
     expect({ status, code: json.code }).toEqual({ status: 404, code: 'transaction_not_found' })
   })
 
-  test('if the transaction is mined', async () => {
+  longTest('if the transaction is mined', async () => {
     const id = await world.send(await world.wallet())
     await world.taken(id)
     await world.node.mine()

@@ -6,10 +6,11 @@ import { blake2AsHex, decodeAddress, encodeAddress } from '@polkadot/util-crypto
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/operators/projects.ts'
-import { longTest } from '../support/long.ts'
+import { longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
+import { type FeeAssets, LEAST, startFeeAssets } from './fee-asset-world.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
@@ -193,7 +194,7 @@ describe('a call', () => {
     expect([paid.status, paid.json.code]).toEqual([400, 'invalid_input'])
   })
 
-  test('that the runtime cannot decode is bad input, not a fault of the node', async () => {
+  longTest('that the runtime cannot decode is bad input, not a fault of the node', async () => {
     const from = await fundedWallet()
     // Uniques.set_metadata of class 1, instance 1, with 300 bytes; at most 128 are allowed.
     const input = `0x33120100000001000000b104${'00'.repeat(300)}00`
@@ -216,7 +217,7 @@ describe('a call', () => {
     }
   })
 
-  test('with a Perbill above 100 % is refused as bad input, alone or within another call', async () => {
+  longTest('with a Perbill above 100 % is refused as bad input, alone or within another call', async () => {
     const from = await fundedWallet()
     // System.fill_block of a Perbill, in billionths: pallet 0, call 0, four bytes.
     const fillBlock = (billionths: number) => {
@@ -328,30 +329,34 @@ describe('a signed extrinsic that is not sent', () => {
     expect((await byHash(`0x${'cd'.repeat(32)}`)).json.code).toBe('transaction_not_found')
   })
 
-  test('is pending from its submission until its block is final', async () => {
-    const from = await fundedWallet()
-    await chain.setFinalityLag(3)
-    await chain.setMode('manual')
-    try {
-      await chain.newBlock(3)
-      const { json: raw } = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5' }))
-      const hash = String(await chain.rpc('author_submitExtrinsic', [raw]))
-      const status = async () => {
-        const answer = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
-        return answer.json.status ?? answer.json.code
-      }
-      expect(await status()).toBe('pending')
-      for (const block of ['its own', 'one above', 'two above']) {
+  longTest(
+    'is pending from its submission until its block is final',
+    async () => {
+      const from = await fundedWallet()
+      await chain.setFinalityLag(3)
+      await chain.setMode('manual')
+      try {
+        await chain.newBlock(3)
+        const { json: raw } = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5' }))
+        const hash = String(await chain.rpc('author_submitExtrinsic', [raw]))
+        const status = async () => {
+          const answer = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
+          return answer.json.status ?? answer.json.code
+        }
+        expect(await status()).toBe('pending')
+        for (const block of ['its own', 'one above', 'two above']) {
+          await chain.newBlock()
+          expect([block, await status()]).toEqual([block, 'pending'])
+        }
         await chain.newBlock()
-        expect([block, await status()]).toEqual([block, 'pending'])
+        expect(await status()).toBe('success')
+      } finally {
+        await chain.setFinalityLag(0)
+        await chain.setMode('instant')
       }
-      await chain.newBlock()
-      expect(await status()).toBe('success')
-    } finally {
-      await chain.setFinalityLag(0)
-      await chain.setMode('instant')
-    }
-  }, 30_000)
+    },
+    30_000,
+  )
 
   describe('a signed extrinsic for a later nonce', () => {
     const byHash = async (hash: unknown, client: Pick<Service, 'get'> = service) => {
@@ -367,17 +372,21 @@ describe('a signed extrinsic that is not sent', () => {
       return { raw: String(raw), hash: await chain.rpc('author_submitExtrinsic', [raw]) }
     }
 
-    test('is pending while it waits for earlier nonces, and then succeeds', async () => {
-      const from = await fundedWallet()
-      const later = await pooled(from, { nonce: 1 })
-      // The node does not list it.
-      expect(await chain.rpc('author_pendingExtrinsics', [])).not.toContain(later.raw)
-      expect(await byHash(later.hash)).toBe('pending')
-      const first = await pooled(from, { nonce: 0 })
-      await chain.included(first.raw)
-      await chain.included(later.raw)
-      expect([await byHash(first.hash), await byHash(later.hash)]).toEqual(['success', 'success'])
-    }, 30_000)
+    longTest(
+      'is pending while it waits for earlier nonces, and then succeeds',
+      async () => {
+        const from = await fundedWallet()
+        const later = await pooled(from, { nonce: 1 })
+        // The node does not list it.
+        expect(await chain.rpc('author_pendingExtrinsics', [])).not.toContain(later.raw)
+        expect(await byHash(later.hash)).toBe('pending')
+        const first = await pooled(from, { nonce: 0 })
+        await chain.included(first.raw)
+        await chain.included(later.raw)
+        expect([await byHash(first.hash), await byHash(later.hash)]).toEqual(['success', 'success'])
+      },
+      30_000,
+    )
 
     longTest(
       'is unknown once no block can take it: its era is over, or its nonce is used',
@@ -398,7 +407,7 @@ describe('a signed extrinsic that is not sent', () => {
       30_000,
     )
 
-    test('is unknown to other projects and to other users of the project', async () => {
+    longTest('is unknown to other projects and to other users of the project', async () => {
       const from = await fundedWallet()
       const { hash } = await pooled(from, { nonce: 1 })
       const stranger = service.as(await createProject(service.ctx, { name: 'Stranger', actor: 'operator' }))
@@ -444,32 +453,38 @@ describe('a signed extrinsic that is not sent', () => {
   })
 })
 
-test('is refused without trusted metadata, while everything else works', async () => {
-  const alone = await startService({ rpcUrls: { [network]: chain.wsUrl }, variables: { POLKADOT_METADATA_PIN: '' } })
-  try {
-    const { address: from } = await alone.newWallet({ network })
-    await chain.fund(from)
-    for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
-      const answer = await alone.post(path, bodyOf(from, { to: bob, value: '5' }))
-      expect([answer.status, answer.json.code]).toEqual([503, 'metadata_untrusted'])
-      expect(answer.json.error).toStartWith('Nothing is signed on Polkadot with the metadata of runtime statemine 900')
-    }
-    const rows = postgres(alone.database.url, { max: 1, onnotice: () => {} })
-    const [recorded] = await rows`
+longTest(
+  'is refused without trusted metadata, while everything else works',
+  async () => {
+    const alone = await startService({ rpcUrls: { [network]: chain.wsUrl }, variables: { POLKADOT_METADATA_PIN: '' } })
+    try {
+      const { address: from } = await alone.newWallet({ network })
+      await chain.fund(from)
+      for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
+        const answer = await alone.post(path, bodyOf(from, { to: bob, value: '5' }))
+        expect([answer.status, answer.json.code]).toEqual([503, 'metadata_untrusted'])
+        expect(answer.json.error).toStartWith(
+          'Nothing is signed on Polkadot with the metadata of runtime statemine 900',
+        )
+      }
+      const rows = postgres(alone.database.url, { max: 1, onnotice: () => {} })
+      const [recorded] = await rows`
       select (select count(*)::int from transactions) transactions,
         (select count(*)::int from audit where action in ('transaction_signed', 'transaction_submitted')) uses`
-    expect(recorded).toEqual({ transactions: 0, uses: 0 })
-    await rows.end()
-    const unsigned_transaction = { to: bob, value: '5' }
-    const preview = await alone.post('/transactions/preview', { network, from, unsigned_transaction })
-    expect(preview.json).toMatchObject({ simulation: { success: true } })
-  } finally {
-    await alone.close()
-  }
-}, 30_000)
+      expect(recorded).toEqual({ transactions: 0, uses: 0 })
+      await rows.end()
+      const unsigned_transaction = { to: bob, value: '5' }
+      const preview = await alone.post('/transactions/preview', { network, from, unsigned_transaction })
+      expect(preview.json).toMatchObject({ simulation: { success: true } })
+    } finally {
+      await alone.close()
+    }
+  },
+  30_000,
+)
 
 describe('a node that fails', () => {
-  test('is connected to again after a lost connection', async () => {
+  longTest('is connected to again after a lost connection', async () => {
     const from = await fundedWallet()
     await chain.dropConnections()
     let answer = await send(from, { to: bob, value: '1' })
@@ -509,6 +524,86 @@ test('a batch is refused, as there are no contract wallets', async () => {
     developer_secret: SECRET,
   })
   expect([answer.status, answer.json.code]).toEqual([400, 'batch_unsupported'])
+})
+
+describe('a fee in an asset', () => {
+  let assets: FeeAssets
+
+  beforeAll(async () => {
+    assets = await startFeeAssets({ chain, service, to: bob })
+  })
+
+  const told = ({ status, json }: Answer) => [status, json.code ?? null]
+
+  test('is taken only from the asset, and is at most what the preview says', async () => {
+    const from = await assets.walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+    const { json: previewed } = await assets.preview(from)
+    expect(previewed.simulation).toMatchObject({
+      success: true,
+      asset_changes: [{ from, to: bob, raw_amount: '5' }],
+      fee: { amount: expect.stringMatching(/^0\.0[0-9]+$/), token: { contract_address: 'asset:1984', symbol: 'USDT' } },
+    })
+    const before = await assets.held(from)
+    const { json } = await assets.send(from)
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+    const after = await assets.held(from)
+    expect(before[0] - after[0]).toBe(5n)
+    const fee = before[1] - after[1]
+    expect(fee).toBeGreaterThan(0n)
+    expect(fee).toBeLessThanOrEqual(BigInt(previewed.simulation.fee.raw_amount))
+    expect((await assets.preview(from, { asset_id: undefined })).json.simulation.fee).toBeUndefined()
+  }, 30_000)
+
+  test('is part of what is signed', async () => {
+    const from = await assets.walletWith({ planck: UNIT, asset: 0n })
+    const { json: raw } = await assets.sign(from, { asset_id: 'asset:1984' })
+    // After length and version (3 bytes), account (33) and signature (65): era, nonce and tip, then the id in an
+    // Option.
+    expect(
+      Buffer.from(raw.slice(2), 'hex')
+        .subarray(3 + 33 + 65 + 4)
+        .toString('hex'),
+    ).toStartWith('01c0070000')
+  })
+
+  test('is refused if the signer has too little of the asset; the answer says how much is needed', async () => {
+    const without = await assets.walletWith({ planck: UNIT, asset: 0n })
+    const refused = await assets.send(without)
+    expect(told(refused)).toEqual([400, 'balance_insufficient'])
+    expect(refused.json.error).toMatch(/ needs 0\.\d+ of asset:1984 .*, and has 0 of asset:1984\.$/)
+    const { simulation } = (await assets.preview(without)).json
+    expect(simulation).toMatchObject({
+      success: false,
+      asset_changes: [],
+      error: expect.stringMatching(/^balance insuff/),
+    })
+    // The fee does not kill the asset's account.
+    const least = await assets.walletWith({ planck: UNIT, asset: LEAST })
+    expect(told(await assets.send(least))).toEqual([400, 'balance_insufficient'])
+  })
+
+  test('is refused as bad input for a malformed id', async () => {
+    const from = await assets.walletWith({ planck: UNIT, asset: 0n })
+    const malformed = [
+      '',
+      '-1',
+      '0x7c0',
+      '01984',
+      String(2 ** 32),
+      '9'.repeat(12),
+      'USDT',
+      'pool:0',
+      'foreign:0x1',
+      1984,
+    ]
+    for (const asset_id of someOf(malformed, 4)) {
+      for (const act of [assets.send, assets.sign, assets.preview]) {
+        const answer = await act(from, { asset_id })
+        expect(told(answer)).toEqual([400, 'invalid_input'])
+        expect(answer.json.error).toMatch(/^Field "unsigned_transaction\.asset_id" must be /)
+      }
+    }
+  })
 })
 
 describe('calls of the runtime', () => {
@@ -584,7 +679,7 @@ describe('calls of the runtime', () => {
     expect(told(await sign({ maxPriorityFeePerGas: String(fee) }))).toEqual(DONE)
     expect((await spent(first)).fee).toBeGreaterThanOrEqual(3n * fee)
 
-    for (const nonce of [1, 2, 20]) {
+    for (const nonce of someOf([1, 2, 20], 3)) {
       const later = await sign({ nonce: String(nonce) })
       expect(told(later)).toEqual(DENIED)
       expect(later.json.error).toContain('only the next nonce can be used, which is 0')
@@ -592,7 +687,7 @@ describe('calls of the runtime', () => {
     expect(told(await sign({ nonce: '0' }))).toEqual(DONE)
 
     // A longer-lived one would outlive the policy.
-    for (const act of [sign, (more: object) => send(address, { ...payment, ...more })]) {
+    for (const act of someOf([sign, (more: object) => send(address, { ...payment, ...more })], 2)) {
       expect(told(await act({ era: '64' }))).toEqual(DENIED)
       const inAsset = await act({ asset_id: '1984' })
       expect(told(inAsset)).toEqual(DENIED)
@@ -610,7 +705,7 @@ describe('calls of the runtime', () => {
     expect(await sql`select from transactions where wallet_id = ${id}`).toHaveLength(1)
   })
 
-  test('need a policy that names them, without a limit that cannot count them', async () => {
+  longTest('need a policy that names them, without a limit that cannot count them', async () => {
     const { address } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
     const policy = (rules: readonly object[], rest: object = {}) =>
       service.post('/policies', {

@@ -14,8 +14,9 @@ import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
-/** For anvil a block is final when two epochs of 32 blocks are above it. */
-const BLOCKS_TO_FINAL = 70
+/** With one slot per epoch, a block is final when two blocks are above it. */
+const SLOTS = ['--slots-in-an-epoch', '1']
+const BLOCKS_TO_FINAL = 4
 
 let chain: TestChain
 let gate: Gate
@@ -24,7 +25,7 @@ let sql: Sql
 let workers: WorkerHere[] = []
 
 beforeAll(async () => {
-  chain = await startChain(network)
+  chain = await startChain(network, { flags: SLOTS })
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
@@ -240,7 +241,7 @@ describe('a worker whose database connections are cut', () => {
 })
 
 describe('a node that is away', () => {
-  test('for a while: recorded transactions are sent when it is back', async () => {
+  longTest('for a while: recorded transactions are sent when it is back', async () => {
     const wallet = await fundedWallet()
     const id = await send(wallet)
     gate.setAway(true)

@@ -1,9 +1,9 @@
-// A preview tells whether a policy allows the transaction, and the developer's request then agrees.
+// A preview tells whether a policy allows the transaction, and the developer's request then agrees. The suite has short
+// cases of it in delegated.test.ts.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, parseAbi } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -112,57 +112,54 @@ test('a preview names the policy that would be charged, or what each lacks, and 
   }
 })
 
-longTest(
-  'a preview says which limit on a token or in a period has too little left, and the request gets the same answer',
-  async () => {
-    const wallet = await newWallet()
-    const rules = [rule('decodedInput.function', 'eq', 'transfer'), rule('to', 'eq', token)]
-    const limits = {
-      token_limits: [
-        { contract_address: token, max_total: '10' },
-        { contract_address: token, max_total: '8', per_seconds: 86_400 },
-      ],
-      rolling_limits: [{ per_seconds: 3_600, max_uses: 3, max_total_value: '5' }],
-    }
-    const uuid = await makePolicy(wallet, rules, limits)
-    const allowed = { allowed: true, uuid, ...FREE, refusals: [] }
-    const refused = (reason: string) => ({
-      ...{ allowed: false, uuid: null, ...FREE },
-      refusals: [{ uuid, reason, rule: null }],
-    })
-    const longer = call('transfer', 0n)
-    for (const [transaction, expected] of [
-      [call('transfer', 9n), refused('token_exceeded')],
-      [{ ...longer, input: `${longer.input}00` }, refused('token_unknown')],
-      [{ to: token, value: '1' }, refused('token_unknown')],
-      [{ ...call('transfer', 0n), value: '6' }, refused('rolling_exceeded')],
-      [call('transfer', 5n), allowed],
-      [call('transfer', 4n), refused('token_exceeded')],
-      [call('transfer', 3n), allowed],
-      [call('transfer', 0n), allowed],
-      [call('transfer', 0n), refused('rolling_exceeded')],
-    ] as const) {
-      expect([transaction, await preview(wallet, transaction)]).toEqual([transaction, expected])
-      expect(await sign(wallet, transaction)).toBe(expected.allowed ? 200 : 403)
-    }
-    const [shown] = (await service.get('/policies', { network, wallet_address: wallet })).json
-    expect(shown.token_limits.map(({ spent }: { spent: string }) => spent)).toEqual(['8', '8'])
-    expect(shown.rolling_limits).toEqual([
-      { per_seconds: 3_600, max_total_value: '5', max_uses: 3, spent_value: '0', uses: 3 },
-    ])
-    // The words for the owner tell the same.
-    const { json } = await service.get('/policies/described', { uuid })
-    const texts = (sentences: { text: string }[][]) => sentences.map((parts) => parts.map(({ text }) => text).join(''))
-    expect(texts(json[0].words.used).slice(-4)).toEqual([
-      'Counted in any hour: 3 of 3 times.',
-      'Counted in any hour: 0 ETH of 0.000000000000000005 ETH.',
-      'Counted in all: 0.000008 TST of 0.00001 TST.',
-      'Counted in any day: 0.000008 TST of 0.000008 TST.',
-    ])
-  },
-)
+test('a preview says which limit on a token or in a period has too little left, and the request gets the same answer', async () => {
+  const wallet = await newWallet()
+  const rules = [rule('decodedInput.function', 'eq', 'transfer'), rule('to', 'eq', token)]
+  const limits = {
+    token_limits: [
+      { contract_address: token, max_total: '10' },
+      { contract_address: token, max_total: '8', per_seconds: 86_400 },
+    ],
+    rolling_limits: [{ per_seconds: 3_600, max_uses: 3, max_total_value: '5' }],
+  }
+  const uuid = await makePolicy(wallet, rules, limits)
+  const allowed = { allowed: true, uuid, ...FREE, refusals: [] }
+  const refused = (reason: string) => ({
+    ...{ allowed: false, uuid: null, ...FREE },
+    refusals: [{ uuid, reason, rule: null }],
+  })
+  const longer = call('transfer', 0n)
+  for (const [transaction, expected] of [
+    [call('transfer', 9n), refused('token_exceeded')],
+    [{ ...longer, input: `${longer.input}00` }, refused('token_unknown')],
+    [{ to: token, value: '1' }, refused('token_unknown')],
+    [{ ...call('transfer', 0n), value: '6' }, refused('rolling_exceeded')],
+    [call('transfer', 5n), allowed],
+    [call('transfer', 4n), refused('token_exceeded')],
+    [call('transfer', 3n), allowed],
+    [call('transfer', 0n), allowed],
+    [call('transfer', 0n), refused('rolling_exceeded')],
+  ] as const) {
+    expect([transaction, await preview(wallet, transaction)]).toEqual([transaction, expected])
+    expect(await sign(wallet, transaction)).toBe(expected.allowed ? 200 : 403)
+  }
+  const [shown] = (await service.get('/policies', { network, wallet_address: wallet })).json
+  expect(shown.token_limits.map(({ spent }: { spent: string }) => spent)).toEqual(['8', '8'])
+  expect(shown.rolling_limits).toEqual([
+    { per_seconds: 3_600, max_total_value: '5', max_uses: 3, spent_value: '0', uses: 3 },
+  ])
+  // The words for the owner tell the same.
+  const { json } = await service.get('/policies/described', { uuid })
+  const texts = (sentences: { text: string }[][]) => sentences.map((parts) => parts.map(({ text }) => text).join(''))
+  expect(texts(json[0].words.used).slice(-4)).toEqual([
+    'Counted in any hour: 3 of 3 times.',
+    'Counted in any hour: 0 ETH of 0.000000000000000005 ETH.',
+    'Counted in all: 0.000008 TST of 0.00001 TST.',
+    'Counted in any day: 0.000008 TST of 0.000008 TST.',
+  ])
+})
 
-longTest('a preview tells what no policy can allow', async () => {
+test('a preview tells what no policy can allow', async () => {
   const wallet = await newWallet()
   await makePolicy(wallet, [rule('value', 'ge', '0')])
   const creation = { input: '0x6000' }
@@ -172,7 +169,7 @@ longTest('a preview tells what no policy can allow', async () => {
   expect(await sign(wallet, creation)).toBe(403)
 })
 
-longTest('the transactions of a bundle are judged one after the other, each as a separate use', async () => {
+test('the transactions of a bundle are judged one after the other, each as a separate use', async () => {
   const wallet = await newWallet()
   const first = await makePolicy(wallet, [rule('to', 'eq', RECIPIENT)], { max_uses: 2, max_total_value: '10' })
   const bundle = async (...transactions: readonly (readonly [string, string])[]) => {
