@@ -210,9 +210,6 @@ const buildTemplate = async (name: string, serverUrl: string): Promise<void> => 
     await sql`create database ${sql(unfinished)}`
     await migrate(urlOn(serverUrl, unfinished))
     await makeLoginUsers(sql)
-    // The same password, for which a login needs only one round from here on.
-    const { username, password } = new URL(serverUrl)
-    await sql.unsafe(`alter role ${username} password '${password}'`)
     await sql`alter database ${sql(unfinished)} rename to ${sql(name)}`
   })
 }
