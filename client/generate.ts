@@ -164,10 +164,10 @@ const operationsOf = (document: ApiDocument): string => {
 }
 
 /** The one that is not committed: 9,000 lines, which only the compiler reads. */
-export const TYPES_FILE = 'document.generated.ts'
+export const TYPES_FILE = 'document.generated.ts' as const
 
 /** The generated files of client/src, by name. */
-export const generatedFiles = async (document: ApiDocument): Promise<Readonly<Record<string, string>>> => ({
+export const generatedFiles = async (document: ApiDocument) => ({
   [TYPES_FILE]: MADE + (await typesOf(document)),
   'operations.generated.ts': MADE + operationsOf(document),
 })

@@ -1,17 +1,15 @@
-// The script behind `bun run test`: one PostgreSQL, one bundle of the programs and the client's types, then `bun test`
-// over test/, then one closing line. Three files run at a time, as many wait for a chain or a process, each process
-// with its modules loaded once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in
-// their path. Files named `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the
-// long cases of what the last day's commits touched run afterwards (test/touched.ts).
+// The script behind `bun run test`: one PostgreSQL and one bundle of the programs, then `bun test` over test/, then one
+// closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
+// once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path. Files named
+// `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the long cases of what the last
+// day's commits touched run afterwards (test/touched.ts).
 
-import { execFile, spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify, stripVTControlCharacters } from 'node:util'
-import { TYPES_FILE } from '../client/generate.ts'
+import { stripVTControlCharacters } from 'node:util'
 import { scriptsIn } from './support/imports.ts'
 import { quickFolder, startTestPostgres } from './support/postgres.ts'
 import { bundlePrograms } from './support/programs.ts'
@@ -41,7 +39,6 @@ const TOUCHED_END_MINUTES = 16
 /** For test/transactions/nodes-soak.long.test.ts, which else takes a quarter of an hour. */
 const SOAK_SECONDS = '120'
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
-const CLIENT_TYPES = join(REPOSITORY, 'client/src', TYPES_FILE)
 
 /**
  * How the engine of the test processes works; the processes that tests start have an environment of their own. Most
@@ -130,13 +127,6 @@ export const failures = (output: string): readonly string[] => {
 }
 
 type Run = Tally & { readonly output: string }
-
-/** Makes the client's types, which are not committed. */
-const makeClientTypes = (variables: Readonly<Record<string, string>>): Promise<unknown> =>
-  promisify(execFile)(process.execPath, ['test/client/generate.ts'], {
-    cwd: REPOSITORY,
-    env: { ...process.env, ...variables },
-  })
 
 /** Runs `bun test`. @param input.stopping ends it in the middle: what it had shown by then is its result */
 const runBunTest = (input: {
@@ -247,11 +237,7 @@ const main = async (): Promise<void> => {
     const left = IS_LONG ? [] : scripts.filter((path) => path.endsWith('.long.test.ts'))
     if (left.length > 0) console.log(`Not run: ${left.join(', ')}. \`bun run test:long\` runs them.`)
     const database = { STRONGROOM_TEST_POSTGRES_URL: server.url }
-    const [programs] = await Promise.all([
-      bundlePrograms(join(folder, 'programs')),
-      chosen.length === 0 || !existsSync(CLIENT_TYPES) ? makeClientTypes(database) : null,
-    ])
-    const variables = { ...programs, ...database }
+    const variables = { ...(await bundlePrograms(join(folder, 'programs'))), ...database }
     runs.push(await runSuite(variables, timings, chosen))
     if (process.argv.includes(TOUCHED)) runs.push(...(await runTouched({ variables, begunAt })))
   } finally {

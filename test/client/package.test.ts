@@ -38,7 +38,7 @@ let document: Json
 beforeAll(async () => {
   service = await commonService()
   document = (await service.call('/openapi/json')).json
-  client = await packClient()
+  client = await packClient(document)
 })
 afterAll(async () => {
   await client?.remove()

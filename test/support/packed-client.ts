@@ -2,6 +2,7 @@
 
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { generatedFiles, TYPES_FILE } from '../../client/generate.ts'
 import { ROOT } from './imports.ts'
 
 const run = async (cwd: string, ...command: string[]): Promise<string> => {
@@ -11,15 +12,24 @@ const run = async (cwd: string, ...command: string[]): Promise<string> => {
   return texts.join('')
 }
 
+/** Writes the types that are not committed. */
+const makeTypes = async (document: unknown): Promise<unknown> => {
+  if (document === undefined) return run(ROOT, process.execPath, 'test/client/generate.ts')
+  const { [TYPES_FILE]: text } = await generatedFiles(document as Parameters<typeof generatedFiles>[0])
+  return writeFile(join(ROOT, 'client/src', TYPES_FILE), text)
+}
+
 /**
- * Builds the package in a folder of its own below `node_modules`. @returns its parts, and a function that removes them
+ * Builds the package in a folder of its own below `node_modules`. @param document the OpenAPI document, if the caller
+ * has it: a service is started for it otherwise. @returns its parts, and a function that removes them
  */
-export const packClient = async () => {
+export const packClient = async (document?: unknown) => {
   const cache = join(ROOT, 'node_modules/.cache')
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(join(cache, 'strongroom-client-'))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
+    await makeTypes(document)
     const source = join(folder, 'source')
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     await run(ROOT, 'node', tsc, '-p', 'client/tsconfig.build.json', '--outDir', join(source, 'dist'))
