@@ -14,16 +14,14 @@ import { importTokenList } from '../../src/assets/tokens/lists.ts'
 import { createNames } from '../../src/chains/evm/names.ts'
 import { createRpc } from '../../src/chains/node/rpc.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
 const REGISTRY = '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e'
 const alice = fundedAccount(1).address
 
-const chain = await shared(startChain('Ethereum'))
-const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
+const { chain, service } = await commonWorld()
 
 const metadata = (addresses: string) => service.get('/addresses/metadata', { network: 'Ethereum', addresses })
 const lookup = (name: string) => service.get('/addresses/lookup-by-name', { name })

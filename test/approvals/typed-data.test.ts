@@ -4,10 +4,10 @@ import { expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { type Hex, isErc6492Signature, verifyTypedData } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { fundedAccount, startChain } from '../support/chains.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
-import { type Answer, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import type { Answer } from '../support/service.ts'
 import * as data from '../typed-data/data.ts'
 import { newApprover } from './approver.ts'
 
@@ -19,9 +19,8 @@ const SPENDER = fundedAccount(2).address
 const LATER = '1893456000'
 const UNTIL = '2030-01-01T00:00:00.000Z'
 
-const chain = await shared(startChain(network))
+const { chain, service } = await commonWorld()
 await deployCanonicalContracts(chain.rpcUrl)
-const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
 const chainId = await chain.publicClient.getChainId()
 const token = (await chain.deploy('SignedToken')).address
 const anna = await newApprover(service)

@@ -4,17 +4,16 @@
 import { expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { decodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
-import { fundedAccount, startChain } from '../support/chains.ts'
-import { startService } from '../support/service.ts'
-import { afterTests, shared } from '../support/shared.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
+import { afterTests } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const secret = { developer_secret: 'testnet-secret' }
 const SAFE_TRANSFER = toFunctionSelector('safeTransferFrom(address,address,uint256)')
 const [RECIPIENT, OWNER] = [fundedAccount(5).address, fundedAccount(0).address]
 
-const chain = await shared(startChain(network))
-const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { chain, service } = await commonWorld()
 /** The worker's. */
 const login = postgres(service.database.workerUrl, { max: 1, onnotice: () => {} })
 afterTests(() => login.end())

@@ -6,9 +6,10 @@ import postgres from 'postgres'
 import { type Hex, isErc6492Signature, verifyTypedData } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { checkRules } from '../../src/signing/policies/rules.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import type { Answer, Service } from '../support/service.ts'
 import * as data from '../typed-data/data.ts'
 
 const PIN = '493817'
@@ -28,17 +29,14 @@ let chainId: number
 let token: string
 
 beforeAll(async () => {
-  chain = await startChain(network)
+  ;({ chain, service } = await commonWorld())
   await deployCanonicalContracts(chain.rpcUrl)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
   chainId = await chain.publicClient.getChainId()
   token = (await chain.deploy('SignedToken')).address
 })
 afterAll(async () => {
   await sql?.end()
-  await service?.close()
-  await chain?.stop()
 })
 
 type Wallet = { readonly address: Hex; readonly id: string; readonly owner_id: string }

@@ -1,7 +1,14 @@
 import { createProject } from '../../src/operators/projects.ts'
+import { startChain, type TestChain } from './chains.ts'
 import { type Service, startService } from './service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
+
+/** What ends with the process closes nothing. */
+const withOwnProject = async (service: Service): Promise<Service> => {
+  const project = await createProject(service.ctx, { name: 'Test', actor: 'operator' })
+  return { ...service, ...service.as(project), project, close: async () => {} }
+}
 
 let starting: Promise<Service> | undefined
 
@@ -14,7 +21,19 @@ export const commonService = async (): Promise<Service> => {
   starting ??= startService({
     rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE, Polkadot: NOWHERE, Vara: NOWHERE },
   })
-  const service = await starting
-  const project = await createProject(service.ctx, { name: 'Test', actor: 'operator' })
-  return { ...service, ...service.as(project), project, close: async () => {} }
+  return withOwnProject(await starting)
+}
+
+let startingWorld: Promise<{ readonly service: Service; readonly chain: TestChain }> | undefined
+
+const startWorld = async () => {
+  const chain = await startChain('Ethereum')
+  return { chain, service: await startService({ rpcUrls: { Ethereum: chain.rpcUrl } }) }
+}
+
+/** Another such service, on an Ethereum chain that mines at once. Files that change how it mines start their own. */
+export const commonWorld = async (): Promise<{ readonly service: Service; readonly chain: TestChain }> => {
+  startingWorld ??= startWorld()
+  const { service, chain } = await startingWorld
+  return { chain, service: await withOwnProject(service) }
 }

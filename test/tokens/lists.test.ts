@@ -3,10 +3,9 @@ import type { Pool } from 'pg'
 import { encodeFunctionData, getAddress, toHex } from 'viem'
 import { createFactsMemory } from '../../src/assets/tokens/facts-memory.ts'
 import { importTokenList, removeTokenList } from '../../src/assets/tokens/lists.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
-import { startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
 
 const network = 'Ethereum'
 const from = fundedAccount(0).address
@@ -15,8 +14,7 @@ const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 
 type Contract = Awaited<ReturnType<TestChain['deploy']>>
 
-const chain = await shared(startChain(network))
-const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { chain, service } = await commonWorld()
 const { sql } = service.database
 const wallet = (await service.newWallet({ network })).address
 const coin = await chain.deploy('TestToken', ['Coin', 'COIN', 6])

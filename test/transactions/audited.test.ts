@@ -5,9 +5,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Hex, keccak256 } from 'viem'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { someOf } from '../support/long.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import type { Answer, Service } from '../support/service.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -20,15 +21,12 @@ let service: Service
 let sql: Sql
 
 beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  ;({ chain, service } = await commonWorld())
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 })
 
 afterAll(async () => {
   await sql.end()
-  await service.close()
-  await chain.stop()
 })
 
 type Wallet = { readonly id: string; readonly address: string }

@@ -1,11 +1,12 @@
 // Authorisations of EIP-7702 over HTTP, and their use on a real chain.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { getAddress, type Hex } from 'viem'
 import { recoverAuthorizationAddress } from 'viem/utils'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { commonWorld } from '../support/common-service.ts'
+import type { Answer, Service } from '../support/service.ts'
 
 const SECRET = { developer_secret: 'testnet-secret' }
 const PIN = '493817'
@@ -18,16 +19,10 @@ let service: Service
 let delegate: Hex
 
 beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  ;({ chain, service } = await commonWorld())
   delegate = (await chain.deploy('TestToken', ['Delegate', 'DLG', 18])).address
   await chain.mine()
   await allow(delegate)
-})
-
-afterAll(async () => {
-  await service.close()
-  await chain.stop()
 })
 
 const delegates = async (change: 'add' | 'remove', address: string) => {

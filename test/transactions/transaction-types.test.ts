@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, parseTransaction, recoverTransactionAddress, type TransactionSerialized } from 'viem'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
+import type { Answer, Service } from '../support/service.ts'
 
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
@@ -20,8 +21,7 @@ let contract: Hex
 let sql: Bun.SQL
 
 beforeAll(async () => {
-  chain = await startChain('Ethereum')
-  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+  ;({ chain, service } = await commonWorld())
   sql = new Bun.SQL(service.database.url)
   address = (await service.newWallet({ network: 'Ethereum' })).address
   await chain.fund(address)
@@ -31,8 +31,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sql.close()
-  await service.close()
-  await chain.stop()
 })
 
 const act = (path: string, unsigned_transaction: object, signer_wallet_address: string = address) =>

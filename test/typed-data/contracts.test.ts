@@ -12,9 +12,9 @@ import {
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { executionData } from '../../src/chains/evm/safe/execution.ts'
-import { fundedAccount, startChain } from '../support/chains.ts'
-import { type Answer, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
+import type { Answer } from '../support/service.ts'
 import { mail, permit, permitTransferFrom, safeTransaction, transferAuthorization } from './data.ts'
 
 const PIN = '493817'
@@ -27,9 +27,8 @@ const ERC20 = parseAbi([
 ])
 const ERC1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)'])
 
-const chain = await shared(startChain('Ethereum'))
+const { chain, service } = await commonWorld()
 await deployCanonicalContracts(chain.rpcUrl)
-const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
 const chainId = await chain.publicClient.getChainId()
 const token = await chain.deploy('SignedToken')
 const transfers = await chain.deploy('SignatureTransfer')

@@ -4,9 +4,9 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { concatHex, encodeFunctionData, encodePacked, getAddress, type Hex, parseAbi, size } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
-import { fundedAccount, startChain } from '../support/chains.ts'
-import { type Answer, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
+import type { Answer } from '../support/service.ts'
 import * as data from './data.ts'
 
 const SIGNER = fundedAccount(1).address
@@ -23,9 +23,8 @@ const ONE = 10n ** 18n
 const ERC20 = parseAbi(['function transfer(address to, uint256 value) returns (bool)'])
 const MULTI_SEND = parseAbi(['function multiSend(bytes transactions) payable'])
 
-const chain = await shared(startChain('Ethereum'))
+const { chain, service } = await commonWorld()
 await deployCanonicalContracts(chain.rpcUrl)
-const service = await shared(startService({ rpcUrls: { Ethereum: chain.rpcUrl } }))
 const chainId = await chain.publicClient.getChainId()
 const token = (await chain.deploy('SignedToken')).address
 const nfts = (await chain.deploy('WizardCollection', ['Wizard Collection', 'WIZ', OTHER])).address
