@@ -4,6 +4,8 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { EVM_NETWORKS, NETWORKS } from '../src/platform/networks.ts'
+import { OPERATOR_METHODS } from '../src/vault/contract/methods.ts'
 
 const ROOT = resolve(import.meta.dir, '..')
 const PAGES = ['.', 'docs', 'docs/decisions', 'client', '.github', '.github/ISSUE_TEMPLATE']
@@ -201,6 +203,22 @@ describe('tables that name the code', () => {
       documented.some((name) => name === literal || name.endsWith(`_${literal}`))
     expect(documented.filter((name) => !isRead(name))).toEqual([])
     expect(literals.filter((literal) => !isDocumented(literal))).toEqual([])
+  })
+
+  test('each page that lists the networks has all of them', () => {
+    const lacking = (path: string, named: (network: string) => string, networks: readonly string[] = NETWORKS) =>
+      networks.map(named).filter((name) => !new RegExp(`\\b${name}\\b`).test(read(path)))
+    for (const path of ['README.md', 'docs/networks.md', 'docs/api.md'])
+      expect({ path, lacking: lacking(path, (network) => network) }).toEqual({ path, lacking: [] })
+    const variables = 'docs/configuration.md'
+    expect(lacking(variables, (network) => `${network.toUpperCase()}_RPC_URL`)).toEqual([])
+    expect(lacking(variables, (network) => `${network.toUpperCase()}_MAX_FEE_GWEI`, EVM_NETWORKS)).toEqual([])
+    expect(lacking('docs/operations.md', (network) => network, EVM_NETWORKS)).toEqual([])
+  })
+
+  test('custody.md names each method that only an operator may ask', () => {
+    const page = read('docs/custody.md')
+    expect(Object.keys(OPERATOR_METHODS).filter((name) => !page.includes(`\`${name}\``))).toEqual([])
   })
 
   test('each table that architecture.md names is one of the schema', () => {
