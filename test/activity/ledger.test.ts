@@ -12,9 +12,9 @@ import { anyMove, createMoves, type Move, people, wallets } from './moves.ts'
 import { createReckoning, told } from './reckoning.ts'
 import { startWorld } from './world.ts'
 
-const ROUNDS = process.env.STRONGROOM_LONG ? 3_000 : 80
+const ROUNDS = process.env.STRONGROOM_LONG ? 3_000 : 40
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_260_801)
-const SPAM = process.env.STRONGROOM_LONG ? 1_000 : 120
+const SPAM = process.env.STRONGROOM_LONG ? 1_000 : 60
 
 const world = await shared(startWorld())
 const project = await world.createProject()

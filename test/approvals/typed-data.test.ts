@@ -113,7 +113,7 @@ test('is shown in words, and signed once after enough people have approved it', 
   expect(await shown(approval_id)).toMatchObject({ status: 'used', typed_data: typed, typed_data_preview: null })
 })
 
-test('differs from the approved one, or is rejected: then nothing is signed', async () => {
+longTest('differs from the approved one, or is rejected: then nothing is signed', async () => {
   const wallet = await newWallet()
   await allow(wallet)
   const typed = permitOf(wallet)

@@ -107,7 +107,7 @@ const transfer = (to: Address, value: bigint) => ({
 })
 
 describe('within the rules', () => {
-  test('the developer can sign and send what matches, and nothing else', async () => {
+  longTest('the developer can sign and send what matches, and nothing else', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, [rule('to', 'eq', RECIPIENT.toLowerCase()), rule('value', 'le', '0x64')])
     const signed = await sign(wallet, { to: RECIPIENT, value: '100' })

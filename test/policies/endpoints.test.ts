@@ -322,7 +322,7 @@ describe('a revocation', () => {
     expect(await countLocks(uuid)).toBe(1)
   })
 
-  test('answers the same for an unknown, a revoked and a foreign policy', async () => {
+  longTest('answers the same for an unknown, a revoked and a foreign policy', async () => {
     const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const theirs = service.as(other)
     const foreign = await theirs.newWallet({ network, pin: PIN })

@@ -110,7 +110,7 @@ describe('a policy of one contract, one function, no value and one use, for a wa
     const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = below
     for (const act of acts()) {
       const dear = [burning, below, { gasLimit }, { maxFeePerGas }, { maxFeePerGas, maxPriorityFeePerGas }]
-      for (const terms of someOf(dear, 2)) {
+      for (const terms of someOf(dear, 3)) {
         expect(told(await act(wallet, { ...call, ...terms }))).toEqual(DENIED)
       }
     }

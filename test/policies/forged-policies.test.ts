@@ -239,7 +239,7 @@ test('a policy opens no other wallet to which somebody moved it, nor another net
   if (isLong) expect(await verified(id)).toEqual([TERMS])
   await edit(id, { wallet_id: mine.id, network: 'Base' })
   await opensNothing(mine, id)
-  expect(await verified(id)).toEqual([TERMS])
+  if (isLong) expect(await verified(id)).toEqual([TERMS])
   await edit(id, { network })
   expect(told(await use(mine, 'sign'))).toEqual(DONE)
 })

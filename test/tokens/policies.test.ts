@@ -45,7 +45,7 @@ test('a policy on transfers of a token allows them up to its limit, and nothing 
   )
   await world.succeeded(await world.transfer(one))
   expect(codeOf(await world.transfer(one))).toBe('policy_denied')
-  await world.succeeded(await world.transfer({ ...one, amount: '1.5' }))
+  expect((await world.transfer({ ...one, amount: '1.5' })).status).toBe(200)
   expect(codeOf(await world.mint({ from: wallet, contract_address: token, amount: '1' }))).toBe('policy_denied')
   expect(codeOf(await world.transfer({ ...one, token: 'ETH' }))).toBe('policy_denied')
   expect(codeOf(await world.batch({ from: wallet, token, transfers: two }))).toBe('policy_denied')

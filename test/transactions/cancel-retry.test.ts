@@ -37,13 +37,31 @@ const actsOn = async (id: string) => {
 const jobsOf = (id: string) => world.sql`select 1 from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`
 
 describe('a transaction that waits', () => {
-  test('is given up by cancel, once: its cancelling transaction uses the nonce, and it ends as expired', async () => {
-    const from = await world.wallet()
-    const id = await world.send(from)
+  test('is given up by cancel, once: its cancelling transaction is the one to send', async () => {
+    const id = await world.send(await world.wallet())
     const answer = await act('cancel', id.toUpperCase())
     expect([answer.status, answer.json]).toEqual([200, { transaction_id: id, network, status: 'submitted' }])
     expect((await act('cancel', id)).json).toEqual(answer.json)
     expect(await actsOn(id)).toEqual(['api_key transaction_cancelled'])
+    const [row] = await world.sql`
+      select given_up, chosen = rungs as is_cancel, holds_nonce from transactions where id = ${id}`
+    expect(row).toEqual({ given_up: 'cancelled', is_cancel: true, holds_nonce: true })
+  })
+
+  test('is neither cancelled nor retried once it has ended', async () => {
+    const id = await world.send(await world.wallet())
+    await world.sql`update transactions set status = 'failed', error_code = 'execution_reverted', error = 'It reverted.',
+      final = true, settled_at = now() where id = ${id}`
+    for (const verb of ['cancel', 'retry'] as const) {
+      const late = await act(verb, id)
+      expect([late.status, late.json.code]).toEqual([409, 'transaction_not_waiting'])
+    }
+  })
+
+  longTest('that is given up by cancel ends as expired: its cancelling transaction uses the nonce', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    expect((await act('cancel', id)).status).toBe(200)
     await world.startWorker()
     await world.until(
       () => world.whyOf(id),

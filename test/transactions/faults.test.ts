@@ -263,7 +263,7 @@ describe('the reconciler, if its node fails at', () => {
 describe('a node that drops', () => {
   test('some or all pending transactions: they are sent again and each is mined once', async () => {
     await chain.setAutomine(false)
-    const sent = [await record(), await record(), await record()]
+    const sent = await Promise.all(Array.from({ length: isLong ? 3 : 2 }, record))
     for (const { id } of sent) expect(await broadcastTransaction(ctx, id)).toBe('done')
     const hashes = sent.map(({ hash }) => hash)
     const reconcile = async () => {

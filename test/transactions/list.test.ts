@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { randomUUID } from 'node:crypto'
 import { createProject } from '../../src/operators/projects.ts'
 import { network, type OperatorWorld, startOperatorWorld } from '../cli/operator-world.ts'
+import { isLong } from '../support/long.ts'
 import type { Answer, Service } from '../support/service.ts'
 
 type Item = { readonly transaction_id: string; readonly created_at: string; readonly status: string }
@@ -108,10 +109,7 @@ describe('the list of transactions', () => {
     expect(new Set(ids)).toEqual(new Set([...ids, sent, ...more]))
     const [first, second] = all.slice(-2)
     expect(first.created_at).toBe(second.created_at)
-    for (const [page_size, sizes] of [
-      ['1', [1, 1, 1, 1]],
-      ['3', [3, 1]],
-    ] as const) {
+    for (const [page_size, sizes] of [...(isLong ? [['1', [1, 1, 1, 1]] as const] : []), ['3', [3, 1]]] as const) {
       const pages = await pagesOf({ network, wallet_address: safe, page_size })
       expect(pages.map((page) => page.length)).toEqual([...sizes])
       expect(pages.flat()).toEqual(ids)

@@ -6,7 +6,7 @@ import { blake2AsHex, decodeAddress, encodeAddress } from '@polkadot/util-crypto
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/operators/projects.ts'
-import { longTest, someOf } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -183,15 +183,19 @@ describe('a transfer', () => {
 })
 
 describe('a call', () => {
-  test('is sent as given; malformed bytes are bad input', async () => {
+  longTest('is sent as given', async () => {
     const from = await fundedWallet()
     await succeeded(await send(from, { input: REMARK }))
+    const paid = await send(from, { input: REMARK, value: '1' })
+    expect([paid.status, paid.json.code]).toEqual([400, 'invalid_input'])
+  })
+
+  test('of malformed bytes is bad input', async () => {
+    const from = await fundedWallet()
     for (const input of ['0xffff', `${REMARK}00`, REMARK.slice(0, -2)]) {
       const answer = await send(from, { input })
       expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
     }
-    const paid = await send(from, { input: REMARK, value: '1' })
-    expect([paid.status, paid.json.code]).toEqual([400, 'invalid_input'])
   })
 
   longTest('that the runtime cannot decode is bad input, not a fault of the node', async () => {
@@ -302,7 +306,7 @@ describe('NFTs', () => {
 test("the audit marks the destination of an extrinsic as the API's statement, signed or sent", async () => {
   const from = await fundedWallet()
   const unsigned = { to: bob, value: '5' }
-  await succeeded(await send(from, unsigned))
+  expect((await send(from, unsigned)).json).toMatchObject({ status: 'submitted' })
   expect((await service.post('/transactions/sign', bodyOf(from, unsigned))).status).toBe(200)
   const rows = await sql`
     select details from audit where subject = (select id::text from wallets where address = ${from}) and details ? 'hash'
@@ -674,7 +678,8 @@ describe('calls of the runtime', () => {
     const refused = await sign({ maxPriorityFeePerGas: String(fee + 1n) })
     expect(told(refused)).toEqual(DENIED)
     expect(refused.json.error).toContain(`"unsigned_transaction.maxPriorityFeePerGas" must be at most ${fee}`)
-    expect(told(await send(address, { ...payment, maxPriorityFeePerGas: String(10n * UNIT) }))).toEqual(DENIED)
+    if (isLong)
+      expect(told(await send(address, { ...payment, maxPriorityFeePerGas: String(10n * UNIT) }))).toEqual(DENIED)
     expect((await spent(first)).fee).toBe(fee)
     expect(told(await sign({ maxPriorityFeePerGas: String(fee) }))).toEqual(DONE)
     expect((await spent(first)).fee).toBeGreaterThanOrEqual(3n * fee)
@@ -684,7 +689,7 @@ describe('calls of the runtime', () => {
       expect(told(later)).toEqual(DENIED)
       expect(later.json.error).toContain('only the next nonce can be used, which is 0')
     }
-    expect(told(await sign({ nonce: '0' }))).toEqual(DONE)
+    if (isLong) expect(told(await sign({ nonce: '0' }))).toEqual(DONE)
 
     // A longer-lived one would outlive the policy.
     for (const act of someOf([sign, (more: object) => send(address, { ...payment, ...more })], 2)) {

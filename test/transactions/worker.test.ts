@@ -300,7 +300,7 @@ describe('a chain with reorganisations and failures', () => {
     expect(await sentCount(wallet)).toBe(1)
   })
 
-  test('an execution that fails on the chain is failed, with the reason', async () => {
+  longTest('an execution that fails on the chain is failed, with the reason', async () => {
     const wallet = await fundedWallet()
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
     const owner = fundedAccount(0).address
@@ -331,7 +331,7 @@ describe('a final transaction', () => {
     return rows.map(({ raw, hash }) => ({ raw, hash }))
   }
 
-  test('keeps its hash and loses its signed bytes, which were kept until then', async () => {
+  longTest('keeps its hash and loses its signed bytes, which were kept until then', async () => {
     const wallet = await fundedWallet()
     await startWorker()
     const id = await send(wallet)

@@ -241,7 +241,7 @@ describe('the credential', () => {
     expect((await sign(wallet, mail({}), { user_secret: made.json.recovery_code })).status).toBe(200)
   })
 
-  test('is both credentials for each wallet of a shared keyring, also for the transaction of a Safe', async () => {
+  longTest('is both credentials for each wallet of a shared keyring, also for the transaction of a Safe', async () => {
     const ownerId = randomUUID()
     const theirs = await newWallet({ ownerId, pin: PIN })
     const shared = { network: 'Base', name: 'S', owner_id: ownerId, control_mode: 'developer', ...both }

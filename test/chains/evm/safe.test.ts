@@ -129,7 +129,7 @@ describe('the call data of an execution', () => {
         expect([to, value]).toEqual([deriveContractWallet(owner).address, 0n])
         expect(executed(input)).toEqual(intents)
       }),
-      { seed: 7, numRuns: 100 },
+      { seed: 7, numRuns: roundsOf(100) },
     )
   })
 

@@ -12,7 +12,7 @@ import { startSubstrateChain } from '../../support/substrate.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { createMemory } from '../evm/memory.ts'
 
-const WAIT_MS = 500
+const WAIT_MS = 250
 const LONG_WAIT_MS = 2_000
 /** Between blocks, as hints that come faster are left out. */
 const APART_MS = 150

@@ -16,6 +16,8 @@ import { createMemory } from '../evm/memory.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
 const TIMEOUT_MS = 750
+/** Where each question that is answered is a single one. */
+const SHORT_TIMEOUT_MS = 400
 const MORE_THAN_A_FEW_BLOCKS = 20
 
 let first: SickNode
@@ -34,6 +36,9 @@ afterEach(async () => {
 
 const chainOf = (rpcUrl: string, ...furtherRpcUrls: readonly string[]): Chain =>
   createEvmChain({ row, rpcUrl, furtherRpcUrls, timeoutMs: TIMEOUT_MS, memory: createMemory() })
+
+const hastyChainOf = (rpcUrl: string): Chain =>
+  createEvmChain({ row, rpcUrl, timeoutMs: SHORT_TIMEOUT_MS, memory: createMemory() })
 
 const both = () => chainOf(first.url, second.url)
 
@@ -210,7 +215,7 @@ test('a refusal of the question itself is not asked elsewhere', async () => {
 
 describe('a single node', () => {
   test('that hangs is not asked again until it answers a probe; calls fail at once with the reason', async () => {
-    const chain = chainOf(first.url)
+    const chain = hastyChainOf(first.url)
     await chain.head()
     await first.fall('hangs')
     expect(await errorOf(chain.head())).toMatchObject({ code: 'node_unavailable', trouble: 'timeout' })
@@ -231,12 +236,12 @@ describe('a single node', () => {
     const slow = startFakeNode({
       behind: node.rpcUrl,
       behaviour: async ({ method }) => {
-        if (method === 'eth_getBalance') await sleep(2 * TIMEOUT_MS)
+        if (method === 'eth_getBalance') await sleep(2 * SHORT_TIMEOUT_MS)
         return undefined
       },
     })
     open.push(slow)
-    const chain = chainOf(slow.rpcUrl)
+    const chain = hastyChainOf(slow.rpcUrl)
     const late = errorOf(chain.balances({ address: fundedAccount(1).address, contracts: [] }))
     expect(await late).toMatchObject({ code: 'node_unavailable' })
     expect(await errorOf(chain.head())).toBeNull()

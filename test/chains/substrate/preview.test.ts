@@ -332,7 +332,7 @@ describe('a runtime with DryRunApi', () => {
         one,
       ],
     } as const
-    test.each(someOf(Object.entries(CASES), 2))('%s: asks another node', async (_, [method, result, intents]) => {
+    test.each(someOf(Object.entries(CASES), 4))('%s: asks another node', async (_, [method, result, intents]) => {
       const spoilt: string[] = []
       const ill = startFakeNode({
         behind: fake.rpcUrl,
