@@ -42,6 +42,14 @@ type Deleted = { readonly from: readonly string[]; readonly where: string; reado
 const userWallet = async (): Promise<{ id: string; owner_id: string; address: string }> =>
   service.newWallet({ network: 'Ethereum', pin: PIN })
 
+let common: ReturnType<typeof userWallet> | null = null
+/** In the suite one wallet for all cases whose rows do not concern each other. */
+const commonWallet = () => {
+  if (isLong) return userWallet()
+  common ??= userWallet()
+  return common
+}
+
 const keyringOf = async ({ id }: { readonly id: string }): Promise<string> => {
   const [row] = await sql`select keyring_id from wallets where id = ${id}`
   return String(row?.keyring_id)
@@ -81,7 +89,7 @@ longTest('rows that the service itself ends or deletes are not named', async () 
 /** Each is made, deleted, and put back. */
 const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
   'the sealed key of a wallet': async () => {
-    const { id } = await userWallet()
+    const { id } = await commonWallet()
     return { from: ['wallet_keys'], where: `wallet_id = '${id}'`, names: [gone('wallet_keys', id)] }
   },
   'the developer key of a project': async () => {
@@ -89,7 +97,7 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
     return { from: ['developer_keys'], where: `project_id = '${id}'`, names: [gone('developer_keys', id)] }
   },
   'a count of wrong PINs': async () => {
-    const { owner_id: id } = await userWallet()
+    const { owner_id: id } = await commonWallet()
     return { from: ['pin_guesses'], where: `owner_id = '${id}'`, names: [gone('pin_guesses', id, 'it is gone')] }
   },
   'a count of wrong PINs, and the user key': async () => {
@@ -102,7 +110,7 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
     return { from: ['user_keys'], where: `owner_id = '${id}'`, names: [gone('user_keys', id)] }
   },
   'a recovery code': async () => {
-    const { owner_id: id, address } = await userWallet()
+    const { owner_id: id, address } = await commonWallet()
     await service.post('/wallets/recovery-code', { network: 'Ethereum', address, user_pin: PIN })
     return {
       from: ['user_key_locks'],
@@ -111,7 +119,7 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
     }
   },
   'a keyring': async () => {
-    const id = await keyringOf(await userWallet())
+    const id = await keyringOf(await commonWallet())
     return { from: ['keyrings'], where: `id = '${id}'`, names: [gone('keyrings', id)] }
   },
   'the lock of a keyring': async () => {
@@ -162,7 +170,7 @@ const CASES: Readonly<Record<string, () => Promise<Deleted>>> = {
   },
   'the freezes of a project': async () => {
     const { projectId } = service.project
-    const { id: walletId } = await userWallet()
+    const { id: walletId } = await commonWallet()
     return frozen({ scope: 'wallet', walletId }, projectId)
   },
   'the frozen networks': () => frozen({ scope: 'network', network: 'Ethereum' }, NETWORKS_LIST),

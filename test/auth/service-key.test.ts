@@ -98,7 +98,7 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
     }
     // Of each chain the first is named, so the ones before are removed one by one.
     for (const [index, { id }] of rows.entries()) {
-      if (isLong || index % 7 === 0) expect(await named()).toEqual([id])
+      if (isLong || index === 0) expect(await named()).toEqual([id])
       await sql.begin(async (tx) => {
         await tx`set local session_replication_role = replica`
         await tx`delete from audit where id = ${id}`

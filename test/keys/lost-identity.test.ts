@@ -2,6 +2,8 @@
 // somebody.
 
 import { expect, test } from 'bun:test'
+import { addIssuer, USUAL_ALGORITHMS } from '../../src/identity/issuers/issuers.ts'
+import { inviteOperator } from '../../src/operators/console/operators.ts'
 import { runCli, terminal } from '../support/cli.ts'
 import { AUDIENCE, startIssuer } from '../support/issuer.ts'
 import { isLong, longTest } from '../support/long.ts'
@@ -21,23 +23,22 @@ test('users log in again and sign with their wallets; what nothing confirms has 
   const people = peopleOf(service)
   const session = await people.logIn(EMAIL)
   expect(statusAndCode(await people.addPasskey(session))).toEqual(DONE)
-  const own = await people.as(session)('/wallets', {
+  const made = await people.as(session)('/wallets', {
     network: NETWORK,
     name: 'Own',
     control_mode: 'user',
     user_pin: PIN,
   })
-  const { address } = own.json
+  const { address } = made.json
   const moved = await service.newWallet({ network: NETWORK, pin: PIN })
   await sql`update wallets set address = '0x000000000000000000000000000000000000dEaD' where id = ${moved.id}`
   const owner = { DATABASE_URL: service.database.url }
 
-  const invite = ['console', 'link', '--name', 'anna', '--role', 'operator']
-  expect((await runCli(invite, sets.present)).exitCode).toBe(0)
-
+  await inviteOperator(service.ctx, { name: 'anna', role: 'operator', actor: 'operator' })
   const issuer = await startIssuer()
-  const added = ['project', 'issuers', 'add', service.project.projectId, 'own', issuer.issuer, '--audience', AUDIENCE]
-  expect((await runCli(added, sets.present)).exitCode).toBe(0)
+  const claims = { audience: AUDIENCE, audienceClaim: 'aud', userClaim: 'sub', algorithms: USUAL_ALGORITHMS }
+  const own = { projectId: service.project.projectId, name: 'own', issuer: issuer.issuer, actor: 'operator', ...claims }
+  await addIssuer(service.ctx, { ...own, clientId: null, clientSecret: null })
   await issuer.close()
 
   // Only a passkey, only a session, and one who logged out and is gone already.

@@ -191,9 +191,18 @@ test('a payment that the database lost is found, and its wallet signs again when
   const repeated = await send('Ethereum', address, paymentOn('Ethereum'))
   expect([repeated.status, repeated.json.code]).toEqual([409, 'repeat_refused'])
   expect(repeated.json.error).toContain(hash)
+  const releasedBefore = (interval: string) =>
+    onServer(
+      service.database.url,
+      (sql) => sql`update lost_transactions set released_at = now() - ${interval}::interval where hash = ${hash}`,
+    )
+  await releasedBefore('23 hours 59 minutes')
+  expect((await send('Ethereum', address, paymentOn('Ethereum'))).json).toMatchObject({ code: 'repeat_refused' })
+  await releasedBefore('24 hours 1 minute')
+  expect((await send('Ethereum', address, paymentOn('Ethereum'))).json).toMatchObject({ status: 'submitted' })
 })
 
-test('an equal payment is refused until a day after the release, and then no more', async () => {
+longTest('an equal payment is refused until a day after the release, and then no more', async () => {
   await startWorker()
   const { id: walletId, address } = await newWallet('Ethereum')
   await chain.fund(address)

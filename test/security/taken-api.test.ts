@@ -20,7 +20,7 @@ import type { Credentials } from '../../src/vault/contract/required-credentials.
 import type { KeyUse, OpenKey } from '../../src/vault/contract/vault.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
-import { longTest, someOf } from '../support/long.ts'
+import { isLong, longTest, someOf } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
@@ -151,27 +151,31 @@ describe('with full control of the API process nobody', () => {
   test('opens a key by a wallet that it says to be another one, or whose row somebody else changed so; it may not itself', async () => {
     const ours = await newWallet({ network: 'Polygon' })
     const theirs = await newWallet({}, otherPin)
-    const shared = { controlMode: 'developer', network: 'Polygon', ownerId: theirs.ownerId } as const
-    await newWallet(shared, { ...secret, ...otherPin })
-    const project = await createProject(service.ctx, { name: 'Ours', actor: 'operator' })
-    const elsewhere = await newWallet({ projectId: project.projectId, network: 'Polygon' })
-    const changes: readonly (readonly [Partial<WalletRow>, Credentials])[] = [
+    const changes: (readonly [Partial<WalletRow>, Credentials])[] = [
       [{ network: 'Base' }, otherPin],
-      [{ controlMode: 'developer' }, secret],
-      [{ keyringId: ours.keyringId }, otherPin],
-      [{ ownerId: ours.ownerId }, pin],
       [{ ownerId: ours.ownerId, keyringId: ours.keyringId }, pin],
-      [{ projectId: project.projectId }, otherPin],
-      [{ ...elsewhere, id: theirs.id, network: 'Ethereum' }, pin],
-      [{ publicKey: ours.publicKey }, otherPin],
     ]
+    if (isLong) {
+      const shared = { controlMode: 'developer', network: 'Polygon', ownerId: theirs.ownerId } as const
+      await newWallet(shared, { ...secret, ...otherPin })
+      const project = await createProject(service.ctx, { name: 'Ours', actor: 'operator' })
+      const elsewhere = await newWallet({ projectId: project.projectId, network: 'Polygon' })
+      changes.push(
+        [{ controlMode: 'developer' }, secret],
+        [{ keyringId: ours.keyringId }, otherPin],
+        [{ ownerId: ours.ownerId }, pin],
+        [{ projectId: project.projectId }, otherPin],
+        [{ ...elsewhere, id: theirs.id, network: 'Ethereum' }, pin],
+        [{ publicKey: ours.publicKey }, otherPin],
+      )
+    }
     const write = (
       { id, projectId: of, ownerId, network, keyringId, controlMode, publicKey }: WalletRow,
       by: Sql,
     ) => by`
       update wallets set project_id = ${of}, owner_id = ${ownerId}, network = ${network}, keyring_id = ${keyringId},
         control_mode = ${controlMode}, public_key = ${publicKey} where id = ${id}`
-    for (const [change, credentials] of someOf(changes, 3)) {
+    for (const [change, credentials] of changes) {
       const wallet = { ...theirs, ...change }
       const before = await opening(wallet, credentials)
       expect(await write(wallet, login).catch(({ code }) => code)).toBe('42501')
@@ -304,8 +308,16 @@ describe('with full control of the API process nobody', () => {
       [[valueRule], { to: null, value: 0n, data: '0x00' }, 'internal'],
       [[{ ...FUNCTION, selector: '0x00000000' }], { to: null, value: 0n, data: '0x00000000' }, 'internal'],
     ] as const
+    const made = new Map<string, Promise<PolicyTerms>>()
+    /** One policy of a wallet for all cases with the same rules. */
+    const policyOf = (of: WalletRow, argumentRules: PolicyTerms['argumentRules']) => {
+      const key = `${of.id} ${JSON.stringify(argumentRules)}`
+      const policy = made.get(key) ?? newPolicy(of, { argumentRules, maxTotalFee: 10n ** 30n })
+      made.set(key, policy)
+      return policy
+    }
     const sign = async (of: WalletRow, argumentRules: PolicyTerms['argumentRules'], changes: object) => {
-      const terms = await newPolicy(of, { argumentRules, maxTotalFee: 10n ** 30n })
+      const terms = await policyOf(of, argumentRules)
       using key = await vault.openKeyByPolicy({ ...request(of, secret), terms })
       const { payload } = transfer(0n, changes)
       return await codeOf(
@@ -351,7 +363,7 @@ describe('with full control of the API process nobody', () => {
     }
     const signed = (...changes: readonly object[]) => signedBy(terms, ...changes)
     expect(await signed(call(11n))).toBe('policy_denied')
-    expect(await signedBy(await limited('095ea7b3'), call(7n, '095ea7b3'))).toBe('policy_denied')
+    if (isLong) expect(await signedBy(await limited('095ea7b3'), call(7n, '095ea7b3'))).toBe('policy_denied')
     // What cannot be counted, and two transactions at once.
     expect(await signedBy(await limited('42842e0e'), call(1n, '42842e0e'))).toBe('internal')
     expect(await signed(call(1n), { ...call(1n), nonce: 1 })).toBe('internal')

@@ -176,8 +176,14 @@ const CASES: readonly (readonly [what: string, happen: () => Promise<readonly ob
     async () => {
       const owner = randomUUID()
       const { address } = await walletOf(owner)
-      for (let tries = 0; tries < 7; tries += 1) await exportWith(address, { user_pin: WRONG_PIN })
       const locked = { type: 'credential.locked', data: { owner_id: owner, locked_until: expect.any(String) } }
+      // trail.test.ts locks an owner by five wrong PINs: here the row is enough, as its change makes the event.
+      if (!isLong) {
+        await exportWith(address, { user_pin: WRONG_PIN })
+        await sql`update pin_guesses set fails = 5, locked_until = now() + interval '1 day' where owner_id = ${owner}`
+        return [refused('wrong_pin', owner), locked]
+      }
+      for (let tries = 0; tries < 7; tries += 1) await exportWith(address, { user_pin: WRONG_PIN })
       // The first of a kind is told at once, and what follows is counted.
       const later = [refused('wrong_pin', owner, 3), refused('locked_owner_tried', owner)]
       return [

@@ -15,8 +15,9 @@ import type { Credentials } from '../../src/vault/contract/required-credentials.
 import type { ImportedText } from '../../src/vault/contract/vault.ts'
 import { readRecoveryCode } from '../../src/vault/rooms/credentials/user-secret.ts'
 import type { ExportedKeyring } from '../../src/vault/rooms/wallets/keyring.ts'
+import { commonService } from '../support/common-service.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
-import { isLong, someOf } from '../support/long.ts'
+import { isLeftOut, isLong, someOf } from '../support/long.ts'
 import {
   type NamedSecrets,
   openedKeysOf,
@@ -25,7 +26,6 @@ import {
   textSecrets,
 } from '../support/opened-keys.ts'
 import { timesInMemory } from '../support/process-memory.ts'
-import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
 import {
@@ -56,9 +56,7 @@ const newText = (): string => randomBytes(24).toString('base64url')
 /** Part of the client's name: text that the vault keeps, so that the search is known to find what is there. */
 const name = newText()
 
-const service = await shared(
-  startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Polkadot: 'http://127.0.0.1:1' } }),
-)
+const service = await commonService()
 const socket = `${service.variables.VAULT_SOCKET}.process`
 const vaultProcess = await shared(startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket }))
 const vault = connectVault({ sockets: [socket], name, onChange: () => {} })
@@ -229,10 +227,16 @@ const untilGone = async (late: Readonly<Record<string, Uint8Array>>): Promise<Re
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'no private key, seed or phrase, and no other key of the hierarchy, remains after use',
+  `no private key, seed or phrase, and no other key of the hierarchy, remains after use${isLong ? '' : ', nor of an import'}`,
   async () => {
     const pin = newText()
     const [late, others]: [Record<string, Uint8Array>, Record<string, Uint8Array>] = [{}, {}]
+    const lookFor = (secrets: NamedSecrets, of = '') => {
+      for (const [each, bytes] of Object.entries(secrets))
+        (LATE_TO_GO.test(of + each) ? late : others)[of + each] = bytes
+    }
+    // In the suite one search of the memory is for both.
+    if (!isLong) lookFor(await useImported())
     for (const network of isLong ? (['Ethereum', 'Polkadot'] as const) : (['Ethereum'] as const)) {
       // By the policy the user's wallet is used with the developer secret too.
       const developer = isLong
@@ -242,13 +246,7 @@ test.skipIf(process.platform !== 'linux')(
         ...developer,
         user: await secretsOf(await newWallet('user', { userPin: pin }, { network }), { userPin: pin }, pin),
       }
-      for (const [mode, all] of Object.entries(byCredential)) {
-        for (const [each, bytes] of Object.entries(all)) {
-          const of = `${mode}, ${network}: ${each}`
-          if (LATE_TO_GO.test(of)) late[of] = bytes
-          else others[of] = bytes
-        }
-      }
+      for (const [mode, all] of Object.entries(byCredential)) lookFor(all, `${mode}, ${network}: `)
     }
     await overwriteWhatWasReadLast()
     expect(foundOf(others)).toEqual({})
@@ -258,7 +256,8 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase remains', async () => {
+/** Imports keys and phrases, and uses their wallets. @returns all that is secret of them */
+const useImported = async (): Promise<NamedSecrets> => {
   const [evm, miniSecret, entropy] = [randomBytes(32), randomBytes(32), randomBytes(32)]
   const phrase = entropyToMnemonic(entropy, wordlist)
   const imports = [
@@ -270,9 +269,8 @@ test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase 
   for (const [network, imported] of someOf(imports, 3)) {
     await useAll(await newWallet('developer', credentials, { network, imported }), credentials)
   }
-  await overwriteWhatWasReadLast()
   const ofPhrase = Object.entries(secretsOfPhrase(phrase, entropy)).map(([each, of]) => [`phrase: ${each}`, of])
-  const all: Record<string, Uint8Array> = {
+  return {
     'EVM key': evm,
     ...textSecrets('EVM key as text', evm.toString('hex')),
     ...secretsOfMiniSecret(miniSecret),
@@ -280,10 +278,16 @@ test.skipIf(process.platform !== 'linux')('nothing of an imported key or phrase 
     ...Object.fromEntries(ofPhrase),
     ...textSecrets('phrase in capitals', phrase.toUpperCase()),
   }
+}
+
+const isLeft = isLeftOut('what remains of an imported key or phrase, by itself')
+test.skipIf(isLeft || process.platform !== 'linux')('nothing of an imported key or phrase remains', async () => {
+  const all = await useImported()
+  await overwriteWhatWasReadLast()
   const isLate = ([of]: readonly [string, Uint8Array]) => LATE_TO_GO.test(of)
   expect(foundOf(Object.fromEntries(Object.entries(all).filter((each) => !isLate(each))))).toEqual({})
   expect(await untilGone(Object.fromEntries(Object.entries(all).filter(isLate)))).toEqual({})
-  if (isLong) expect(foundOf(all)).toEqual({})
+  expect(foundOf(all)).toEqual({})
 })
 
 const coreLimitOf = (pid: number): string =>

@@ -213,9 +213,7 @@ test('doctor and audit verify name all of it, and the audit has it', async () =>
     const differences = await catalogueDifferences(service.ctx.db)
     for (const { found } of planted) expect(differences).toContainEqual({ found, concernsVault: true })
     const doctor = JSON.parse((await runCli(['doctor', '--json'], service.variables)).output)
-    const named = doctor.flatMap(({ check, found }: { check: string; found: string }) =>
-      check === 'database catalogue' ? [found] : [],
-    )
+    const named = doctor.filter(({ check }: { check: string }) => check === 'database catalogue')
     expect(named).toHaveLength(11)
     const { exitCode, output } = await runCli(['audit', 'verify'], service.variables)
     expect(exitCode).toBe(1)
@@ -226,8 +224,7 @@ test('doctor and audit verify name all of it, and the audit has it', async () =>
   }
   await service.lookAtCatalogue()
   await service.flushRefusals()
-  const security = await runCli(['audit', 'security', '--kind', 'catalogue_changed'], service.variables)
-  expect(security.output).toContain('catalogue_changed')
+  expect((await asOwner(`select from audit where action = 'catalogue_changed'`)).length).toBeGreaterThan(0)
 })
 
 test('rows of the audit that row-level security would hide are no rows that are not there: verification fails', async () => {

@@ -76,7 +76,7 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
     const wallet = await userWallet()
     const [before] = await sql`select salt, sealed, version from user_keys where owner_id = ${wallet.ownerId}`
     await change(wallet)
-    expect(await troubles(wallet)).toEqual([])
+    if (isLong) expect(await troubles(wallet)).toEqual([])
     const [after] = await sql`select salt, sealed, version from user_keys where owner_id = ${wallet.ownerId}`
     const put = (row: object) => sql`update user_keys set ${sql({ ...row })} where owner_id = ${wallet.ownerId}`
     await put(before ?? {})
@@ -85,9 +85,11 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
       await put({ ...before, ...number })
       expect(await troubles(wallet)).toEqual(['user_keys: it is not as it was made'])
     }
-    await put({ ...after, version: 1 })
-    const both = ['the audit has a later state of it', 'it is not as it was made']
-    expect(await troubles(wallet)).toEqual(both.map((trouble) => `user_keys: ${trouble}`))
+    if (isLong) {
+      await put({ ...after, version: 1 })
+      const both = ['the audit has a later state of it', 'it is not as it was made']
+      expect(await troubles(wallet)).toEqual(both.map((trouble) => `user_keys: ${trouble}`))
+    }
     await put(after ?? {})
     expect(await troubles(wallet)).toEqual([])
   })
@@ -119,11 +121,12 @@ describe('a changed PIN that somebody puts back', () => {
     await change(wallet)
     await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${ownerId}`
     for (const by of someOf([other, custody.vault], 2)) {
-      for (const userPin of [OLD, NEW])
+      for (const userPin of someOf([OLD, NEW], 2))
         await expect(sign(wallet, { userPin }, by)).rejects.toMatchObject(forged(wallet))
     }
     await expect(change(wallet)).rejects.toMatchObject(forged(wallet))
     expect(await guesses(wallet)).toEqual(NO_GUESS)
+    if (!isLong) return
     const { broken } = await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
     expect(broken).toEqual({ rows: 1, first: [`user_key ${ownerId}`] })
   })
@@ -255,7 +258,7 @@ const meeting = async <T>(
 describe('changes of one PIN at once', () => {
   test('over two processes, all with the right PIN: one succeeds, the others get 409, and none is charged', async () => {
     const wallet = await userWallet()
-    const count = isLong ? 8 : 3
+    const count = isLong ? 8 : 2
     const pins = Array.from({ length: count }, (_, index) => `60492${index}`)
     const at = { table: 'user_keys', where: `owner_id = '${wallet.ownerId}'`, count } as const
     const results = await meeting(sql, at, () =>
@@ -479,6 +482,7 @@ describe('a change of the developer secret', () => {
     await put(after ?? {})
     expect((await open(wallet, SECOND)).length).toBe(130)
     expect(await codeOf(open(wallet, FIRST))).toBe('INVALID_SECRET')
+    if (!isLong) return
     await mainnet.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
     expect((await open(wallet, SECOND)).length).toBe(130)
   })
@@ -497,6 +501,8 @@ describe('a change of the developer secret', () => {
     await swap(of)
     expect(await codeOf(by(FIRST))).toBe('INVALID_SECRET')
     expect(await by(SECOND)).toEqual(signature)
+    // test/vault/rotate-project.test.ts rotates below a policy.
+    if (!isLong) return
     await vault.rotateProjectKey({ projectId: of, resume: false, actor: 'operator' })
     expect(await by(SECOND)).toEqual(signature)
   })

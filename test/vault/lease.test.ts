@@ -101,7 +101,7 @@ describe('a broken rule is found', () => {
 
 describe('the statements agree with the model at every step of a random walk', () => {
   const VERIFICATIONS = 3
-  const STEPS = isLong ? 1_500 : 250
+  const STEPS = isLong ? 1_500 : 120
   /** All possible results of each act. A walk that misses one tests too little. */
   const COVERED = [
     ...['charge charged', 'charge taken', 'charge locked', 'clear true', 'clear false', 'keep true', 'keep false'],
@@ -241,11 +241,11 @@ describe('the statements agree with the model at every step of a random walk', (
 
   test('from an empty state', async () => {
     // The last of these reaches every result in few steps.
-    for (const seed of isLong ? [1, 2] : [822]) await walk({ seed, total: 0, isUnlocked: true })
+    for (const seed of isLong ? [1, 2] : [7353]) await walk({ seed, total: 0, isUnlocked: true })
   })
 
   test('up to the hundredth wrong PIN, which locks for good', async () => {
-    const start = isLong ? { total: 60 } : { total: 97, steps: 200 }
+    const start = isLong ? { total: 60 } : { total: 97, steps: 100 }
     expect((await walk({ seed: 3, isUnlocked: false, ...start })).total).toBe(LIMITS.totalMax)
   })
 

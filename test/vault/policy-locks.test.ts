@@ -94,16 +94,19 @@ describe('a policy lock', () => {
   /** For what opens nothing and changes nothing. */
   let refused: ReturnType<typeof newDelegated> | null = null
 
-  test('opens the key that the PIN opens, with only the secret, in every process, and only for its policy', async () => {
-    const wallet = await userWallet()
-    const terms = await custody.policy(wallet, both)
-    const signature = await sign(wallet, { credentials: pin })
-    for (const vault of [custody.vault, other]) {
-      expect(await sign(wallet, { credentials: secret, terms, vault })).toBe(signature)
-    }
-    expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
-    expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
-  })
+  longTest(
+    'opens the key that the PIN opens, with only the secret, in every process, and only for its policy',
+    async () => {
+      const wallet = await userWallet()
+      const terms = await custody.policy(wallet, both)
+      const signature = await sign(wallet, { credentials: pin })
+      for (const vault of [custody.vault, other]) {
+        expect(await sign(wallet, { credentials: secret, terms, vault })).toBe(signature)
+      }
+      expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
+      expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
+    },
+  )
 
   test.each([
     [{}, 'credential_required'],
@@ -227,8 +230,9 @@ describe('a policy', () => {
 
   test('is revoked with either credential, but not a wrong one; only its own lock is deleted', async () => {
     const wallet = await userWallet()
+    const stays = await custody.policy(wallet, both)
     for (const right of [secret, pin]) {
-      const [terms, stays] = [await custody.policy(wallet, both), await custody.policy(wallet, both)]
+      const terms = await custody.policy(wallet, both)
       const wrong = [
         [{}, 'credential_required'],
         [both, 'credential_ambiguous'],

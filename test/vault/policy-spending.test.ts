@@ -223,7 +223,7 @@ describe('policies that were opened for one use', () => {
   })
 
   test('need the developer secret and a wallet that is not frozen, and sign by no policy of another wallet', async () => {
-    const [of, another] = [await newPolicy({}, await newWallet()), await newPolicy({}, await newWallet())]
+    const [of, another] = [await newPolicy({}, await newWallet()), await newPolicy({})]
     const { wallet } = of
     const wrong = { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR, limit: 9 }
     expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('INVALID_SECRET')

@@ -211,7 +211,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
   const suiteHasIt = isFirst ? test : longTest
   suiteHasIt('stops waiting for a service that does not answer', async () => {
     const wrapped = await wrap()
-    const hasty = await open('first', HASTY)
+    const hasty = await open('first', isLong ? HASTY : { ...HASTY, attemptTimeoutMs: 100 })
     service.behave('silent')
     const startedAt = performance.now()
     const failure = await failureOf(hasty.unwrap({ wrapped, identity }))

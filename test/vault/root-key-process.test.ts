@@ -80,7 +80,7 @@ describe('a vault', () => {
     return stderr
   }
 
-  test('says that the key service is unreachable, but shows neither its address nor the token', async () => {
+  longTest('says that the key service is unreachable, but shows neither its address nor the token', async () => {
     const nobody = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
     const place = `http://127.0.0.1:${nobody.port}/transit/root`
     await nobody.stop(true)

@@ -9,7 +9,7 @@ import type { Vault } from '../../src/vault/contract/vault.ts'
 import { bindDeployment } from '../../src/vault/rooms/root/bind-deployment.ts'
 import type { RootKey } from '../../src/vault/rooms/root/root-key.ts'
 import { withKey } from '../support/keys.ts'
-import { isLong } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { startAwsKms } from './root-key-services/aws-kms.ts'
 import { startGcpKms } from './root-key-services/gcp-kms.ts'
 import { BRISK, type TestService } from './root-key-services/service.ts'
@@ -114,14 +114,14 @@ describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key
   if (start === null) return
   afterEach(() => service.behave('well'))
 
-  test('calls the service once for each project and process, not for every signature', async () => {
+  longTest('calls the service once for each project and process, not for every signature', async () => {
     const vault = await custody.another()
     const before = { ...service.calls }
     for (let round = 0; round < (isLong ? 10 : 3); round += 1) await signAll(vault)
     expect(service.calls).toEqual({ ...before, decrypt: before.decrypt + 1 })
   })
 
-  test('signs for wallets from before a rotation at the provider, and creates new ones after it', async () => {
+  longTest('signs for wallets from before a rotation at the provider, and creates new ones after it', async () => {
     service.rotate()
     const vault = await custody.another()
     expect(await signAll(vault)).toEqual([true, true])

@@ -16,7 +16,7 @@ import { isLong } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 
 const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_124)
-const CASES = isLong ? 200_000 : 300
+const CASES = isLong ? 200_000 : 150
 /** At least so many cases are executed and read, and at least so many are spoilt and still executed. */
 const SHARE_PERCENT = 10
 const GAS: Hex = '0x1c9c380'

@@ -146,7 +146,7 @@ describe.each(someOf(['developer', 'user'] as const, 2))('a keyring that the %s 
     const another = await custody.another()
     const first = await alone(mode)
     const phrase = await exported(first, CREDENTIALS[mode])
-    const networks = someOf(['Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'] as const, 2)
+    const networks = someOf(['Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'] as const, 3)
     // All have read the keyring before one of them writes.
     await using release = await holdTable(sql, 'keyrings')
     const making = networks.map((network, index) => share(first, { network, ...(index % 2 ? { vault: another } : {}) }))

@@ -9,6 +9,7 @@ import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
+import { isLong } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { ACTOR, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'
 
@@ -274,10 +275,11 @@ describe('the tables', () => {
       expect(timesOf(privateKey)).toBe(whileOpen + 1)
       // A policy does not open the key that opens the others.
       expect(zeroed.has(hexOf(controlKey))).toBe(false)
-      for (const [oldPin, newPin] of [
+      const changes = [
         [PIN, '271828'],
         ['271828', PIN],
-      ] as const) {
+      ] as const
+      for (const [oldPin, newPin] of isLong ? changes : []) {
         zeroed.clear()
         await custody.vault.changeUserPin({ wallet, oldPin, newPin, actor: ACTOR })
         expect(zeroed.has(hexOf(credentialKey))).toBe(true)

@@ -102,16 +102,18 @@ describe('a recovery code and a passkey', () => {
     const secrets = [await newCode(first), await addPasskey(first, 'key-1')]
     const other = await custody.another()
     const payload = { wallet: first, actor: ACTOR }
+    const signature = await sign(first, pin)
+    const phrases = textsOf(await other.exportKeyring({ ...payload, credentials: pin }))
     for (const userSecret of secrets) {
-      expect(await sign(first, { userSecret }, other)).toBe(await sign(first, pin))
+      expect(await sign(first, { userSecret }, other)).toBe(signature)
       const exported = await other.exportKeyring({ ...payload, credentials: { userSecret } })
-      expect(textsOf(exported)).toEqual(textsOf(await other.exportKeyring({ ...payload, credentials: pin })))
+      expect(textsOf(exported)).toEqual(phrases)
       if (isLong) await custody.policy(first, { userSecret })
       await custody.policy(first, { userSecret, developerSecret: SECRET })
     }
     const further = { projectId, ownerId, controlMode: 'user', network: 'Base' } as const
     const made = await custody.wallet({ ...further, credentials: { userSecret: secrets[0] } })
-    expect(await sign(made, pin)).toBe(await sign(first, pin))
+    expect(await sign(made, pin)).toBe(signature)
     expect(await secretsOf(first)).toEqual(['passkey key-1', 'recovery_code'])
   })
 
@@ -313,7 +315,7 @@ describe('making and removing them', () => {
   test('ten passkeys are the most, also with many requests at once', async () => {
     const wallet = await userWallet()
     const userSecret = await newCode(wallet)
-    const ids = Array.from({ length: isLong ? 14 : 12 }, (_, number) => `key-${number}`)
+    const ids = Array.from({ length: isLong ? 14 : 11 }, (_, number) => `key-${number}`)
     const added = await tally(ids.map((id) => addPasskey(wallet, id, { userSecret })))
     expect(added).toEqual({ resolved: 10, invalid_input: ids.length - 10 })
     const [one = ''] = (await secretsOf(wallet)).map((named) => named.replace('passkey ', ''))
@@ -334,7 +336,7 @@ describe('making and removing them', () => {
     expect(await codeOf(removeCode(wallet, pin))).toBe('not_found')
     expect(await codeOf(removePasskey(wallet, 'key-2', pin))).toBe('not_found')
     expect(await secretsOf(wallet)).toEqual([])
-    expect(await forged()).toEqual([])
+    if (isLong) expect(await forged()).toEqual([])
     const next = await newCode(wallet)
     expect(await codeOf(sign(wallet, { userSecret: code }))).toBe('INVALID_SECRET')
     expect(await codeOf(sign(wallet, { userSecret: next }))).toBe('resolved')
@@ -378,7 +380,7 @@ describe('making and removing them', () => {
 })
 
 describe("a rotation of the project's key", () => {
-  test('re-seals their rows, and not removed ones; they open as before', async () => {
+  longTest('re-seals their rows, and not removed ones; they open as before', async () => {
     const of = await custody.project()
     const wallet = await userWallet({ projectId: of })
     const secrets = [await newCode(wallet), await addPasskey(wallet, 'key-1'), await addPasskey(wallet, 'key-2')]

@@ -6,7 +6,7 @@ import { decode } from '../../src/vault/client/decode.ts'
 import { createWriter, encode as encodeWith } from '../../src/vault/client/encode.ts'
 import { roundsOf } from '../support/long.ts'
 
-const RUNS = { seed: 20261123, numRuns: roundsOf(2_000) }
+const RUNS = { seed: 20261123, numRuns: roundsOf(1_000) }
 
 const encode = (value: unknown) => {
   const writer = createWriter()

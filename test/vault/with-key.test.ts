@@ -62,7 +62,7 @@ describe('a key', () => {
   /** One of each mode, for what opens nothing. */
   const closed: Partial<Record<'developer' | 'user', Promise<TestWallet>>> = {}
 
-  test('signs for the wallet’s public key, with either credential in its mode, in any process', async () => {
+  longTest('signs for the wallet’s public key, with either credential in its mode, in any process', async () => {
     const another = await custody.another()
     for (const [wallet, credentials] of [
       [await developerWallet(), secret] as const,
