@@ -182,16 +182,17 @@ test('an item that somebody with the database changed, inserted or put back coun
   await sql`insert into abi_items (abi_name, kind, selector, signature, item, mac)
     select 'forged', kind, selector, signature, jsonb_set(item, '{inputs,0,name}', '"reward"'), mac from abi_items where abi_name = 'bank'`
   expect(await known('withdraw')).toEqual([[['amount'], true, []]])
-  expect(await named()).toEqual(notOurs('forged: withdraw(uint256)'))
-  await sql`delete from abi_items where abi_name = 'forged'`
 
   const [removed = {}] = await sql`select * from abi_items where abi_name = 'bank'`
   await removeAbi(service.ctx, { name: 'bank', actor: 'operator' })
   expect(await known('withdraw')).toEqual([])
-  if (isLong) expect(await named()).toEqual([])
+  if (isLong) expect(await named()).toEqual(notOurs('forged: withdraw(uint256)'))
   await putBack(removed)
   const revived = 'the audit says that it was revoked, removed or ended'
-  expect(await named()).toEqual([['abi_items', 'bank: withdraw(uint256)', revived]])
+  expect((await named()).toSorted()).toEqual([
+    ['abi_items', 'bank: withdraw(uint256)', revived],
+    ...notOurs('forged: withdraw(uint256)'),
+  ])
 }, 60_000)
 
 test('the worker can read ABIs to decode reverts, but not change them', async () => {

@@ -88,13 +88,14 @@ test('two vaults chain audit rows together, and publish heads that the command v
     return vaults.every((vault) => headsOf(vault).some((head) => head.startsWith(projectId)))
   })
   await until(async () => (await unchained()) === 0)
-  const verified = await cli(['verify', '--heads'])
-  expect(verified).toMatchObject({ exitCode: 0, errors: '' })
-  const [end = ''] = verified.output.split('\n').filter((line) => line.startsWith(projectId))
-  const heads = [...vaults.flatMap(headsOf), end].flatMap((head) => ['--head', head])
-  const proved = await cli(['verify', ...heads])
+  const heads = vaults.flatMap(headsOf).flatMap((head) => ['--head', head])
+  const proved = await cli(['verify', '--heads', ...heads])
   expect(proved).toMatchObject({ exitCode: 0, errors: '' })
-  expect(proved.output).toMatch(
+  const lines = proved.output.split('\n')
+  const [end = ''] = lines.filter((line) => line.startsWith(projectId))
+  expect(end).not.toBe('')
+  if (isLong) expect(await cli(['verify', '--head', end])).toMatchObject({ exitCode: 0, errors: '' })
+  expect(lines.filter((line) => line !== end).join('\n')).toMatch(
     /^Rows that admit somebody, and MACs of wallets: all \d+ are as the service wrote them\.\nCounts of wrong PINs, policies, wallets and keyrings: all rows are as the service wrote them\.\nAudit rows of APIs, workers and commands: all \d+ are as they were written\.\nUnchained tail: 0 rows\.\nThe audit holds: \d+ rows in 1 chains\.\n$/,
   )
 }, 60_000)

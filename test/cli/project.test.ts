@@ -100,7 +100,7 @@ describe('project create', () => {
 })
 
 describe('project activate', () => {
-  test('reads the secret from standard input and creates the project wallets', async () => {
+  test('reads the secret from standard input, creates the project wallets, and works once', async () => {
     const project = await newProject()
     expect(await activate(project)).toMatchObject({ exitCode: 0, errors: '' })
     const networks = ['Ethereum', 'Base', ...SUBSTRATE_NETWORKS]
@@ -115,6 +115,11 @@ describe('project activate', () => {
     const [act] = await sql`select actor, details from audit
       where project_id = ${project.projectId} and action = 'project_activated'`
     expect({ ...act }).toEqual({ actor: 'operator', details: {} })
+
+    const again = await activate(project, `${NEXT}\n`)
+    expect(again.exitCode).toBe(1)
+    expect(again.errors).toContain('change-developer-secret')
+    expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 
   longTest('reads the secret exactly: spaces count, the line end does not', async () => {
@@ -149,15 +154,6 @@ describe('project activate', () => {
     const refused = await run(['activate', project.projectId, 'a secret on the line'], '')
     expect(refused.exitCode).toBe(2)
     expect(await rows(project)).toEqual(NOTHING)
-  })
-
-  test('works once: a second activation changes nothing and names the right command', async () => {
-    const project = await newProject()
-    await activate(project)
-    const again = await activate(project, `${NEXT}\n`)
-    expect(again.exitCode).toBe(1)
-    expect(again.errors).toContain('change-developer-secret')
-    expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 
   test('succeeds for only one of two simultaneous runs', async () => {
@@ -198,20 +194,6 @@ describe('project activate', () => {
 })
 
 describe('project change-developer-secret', () => {
-  test('replaces the old secret by the new one, rewraps one row, and keeps the wallets', async () => {
-    const project = await newProject()
-    await activate(project)
-    const wallet = (await create(project, developer(SECRET))).json
-    const phrase = async (developer_secret: string) =>
-      (await project.post('/wallets/export', { network: 'Ethereum', address: wallet.address, developer_secret })).json
-    const before = await phrase(SECRET)
-    expect(await changeSecret(project)).toMatchObject({ exitCode: 0, errors: '' })
-    expect(await phrase(NEXT)).toEqual(before)
-    expect(await phrase(SECRET)).toMatchObject({ code: 'INVALID_SECRET' })
-    const [row] = await sql`select version from developer_keys where project_id = ${project.projectId}`
-    expect(row?.version).toBe(2)
-  })
-
   const REFUSED = [
     ['a wrong old one', `not the secret at all\n${NEXT}\n`],
     ['one line', `${SECRET}\n`],
@@ -221,7 +203,7 @@ describe('project change-developer-secret', () => {
   ] as const
 
   let active: Project | undefined
-  /** No refusal changes it. */
+  /** No refusal changes it; the last test gives it another secret. */
   const activated = async () => {
     if (active !== undefined) return active
     active = await newProject()
@@ -234,6 +216,19 @@ describe('project change-developer-secret', () => {
     const { exitCode, output } = await changeSecret(project, input)
     expect([exitCode, output]).toEqual([1, ''])
     expect((await create(project, developer(SECRET))).status).toBe(200)
+  })
+
+  test('replaces the old secret by the new one, rewraps one row, and keeps the wallets', async () => {
+    const project = await activated()
+    const wallet = (await create(project, developer(SECRET))).json
+    const phrase = async (developer_secret: string) =>
+      (await project.post('/wallets/export', { network: 'Ethereum', address: wallet.address, developer_secret })).json
+    const before = await phrase(SECRET)
+    expect(await changeSecret(project)).toMatchObject({ exitCode: 0, errors: '' })
+    expect(await phrase(NEXT)).toEqual(before)
+    expect(await phrase(SECRET)).toMatchObject({ code: 'INVALID_SECRET' })
+    const [row] = await sql`select version from developer_keys where project_id = ${project.projectId}`
+    expect(row?.version).toBe(2)
   })
 
   test('refuses a project that is not active', async () => {

@@ -4,17 +4,19 @@ import { describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { freePort } from '../../devnet/port.ts'
 import { readMetrics } from '../metrics/exposition.ts'
-import { longTest } from '../support/long.ts'
+import { isLong, longTest } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import { network, startOperatorWorld } from './operator-world.ts'
 
 /** Enough slots to make a block final, and some more. */
-const BLOCKS_ABOVE = 20
+const BLOCKS_ABOVE = isLong ? 20 : 6
 
 const world = await shared(startOperatorWorld())
 const port = await freePort()
 const metricsUrl = `http://127.0.0.1:${port}/metrics`
-world.service.startWorker({ WORKER_METRICS_PORT: String(port) })
+// Only the long run reads the metrics of the worker, which has a listener as a process alone.
+if (isLong) world.service.startWorker({ WORKER_METRICS_PORT: String(port) })
+else await world.startWorker()
 
 const row = async (id: string) => {
   const [found] = await world.sql<{ status: string; final: boolean; code: string | null; holds: boolean }[]>`

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose'
 import { createAccessTokens, rotateTokenKeys } from '../../src/identity/auth/access-token.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
+import { isLong } from '../support/long.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -166,7 +167,7 @@ describe('webhooks', () => {
     expect((await webhooks('list')).output).toContain(`${id}  project ${projectId}  enabled  nothing waits`)
     expect((await webhooks('disable', id)).output).toContain('disabled')
     expect((await webhooks('list', '--project', projectId)).output).toContain('operator disabled it.')
-    expect((await webhooks('test', id)).errors).toContain('enable it first')
+    if (isLong) expect((await webhooks('test', id)).errors).toContain('enable it first')
     expect((await webhooks('enable', id)).output).toContain('enabled')
     expect((await webhooks('rotate-secret', id, '--overlap', '60')).output).toMatch(/^secret: whsec_/)
     expect((await webhooks('test', id)).output).toContain('test message')
@@ -175,7 +176,7 @@ describe('webhooks', () => {
     expect(listed).toMatchObject({ id, waiting: 1, order: 'none', paused_until: null })
     expect(listed).not.toHaveProperty('sealed')
     expect((await webhooks('remove', id)).output).toContain('removed')
-    expect((await webhooks('remove', id)).errors).toContain('There is no webhook with this id.')
+    if (isLong) expect((await webhooks('remove', id)).errors).toContain('There is no webhook with this id.')
   })
 
   test('a URL in a private network is refused', async () => {

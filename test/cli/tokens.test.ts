@@ -90,13 +90,13 @@ test('a row that the service did not write is not listed, and is named', async (
   await sql`insert into listed_tokens (network, address, list_name, name, symbol, logo_url, display_decimals, mac)
     select network, ${stranger}, list_name, name, symbol, logo_url, display_decimals, mac from listed_tokens where list_name = 'True'`
   expect(Object.keys(await looksOf(DOOR, stranger))).toEqual([DOOR])
-  expect(await named()).toEqual([['listed_tokens', `Ethereum ${stranger}`, NOT_OURS]])
-  await sql`delete from listed_tokens where address = ${stranger}`
+  if (isLong) expect(await named()).toEqual([['listed_tokens', `Ethereum ${stranger}`, NOT_OURS]])
   const rows = await sql`select * from listed_tokens where list_name = 'True'`
   await cli('remove', 'True')
   if (isLong) expect(await named()).toEqual([])
   for (const row of rows) await sql`insert into listed_tokens ${sql(row)}`
-  expect(await named()).toEqual([
+  expect((await named()).toSorted()).toEqual([
+    ['listed_tokens', `Ethereum ${stranger}`, NOT_OURS],
     ['listed_tokens', `Ethereum ${DOOR}`, 'the audit says that it was revoked, removed or ended'],
   ])
   await sql`delete from listed_tokens where list_name = 'True'`

@@ -38,6 +38,8 @@ const SHORT: readonly Loss[] = [
 const LOSSES = isLong ? LOSS_NAMES : SHORT
 /** For what takes long: the suite tries a page and a broken answer. */
 const FEW: readonly Loss[] = isLong ? LOSS_NAMES : ['nginx 502', 'half of the answer']
+/** How often in a row an answer is lost that is asked for again. The client pauses longer each time. */
+const TIMES_LOST = isLong ? 2 : 1
 /** For the dearest calls. */
 const ONE: readonly Loss[] = isLong ? LOSS_NAMES : ['half of the answer']
 
@@ -196,8 +198,10 @@ describe('an answer that is not of the service', () => {
     const preview = { network, from: wallet.address, unsigned_transaction }
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
       for (const path of ['/wallets', '/transactions/preview']) gateway.lose({ loss, path })
-      const wallets = await client.wallets.list({ network, page_size: '100' })
-      const previewed = await client.transactions.preview(preview)
+      const [wallets, previewed] = await Promise.all([
+        client.wallets.list({ network, page_size: '100' }),
+        client.transactions.preview(preview),
+      ])
       return [wallets.some(({ id }) => id === wallet.id), previewed.network, gateway.count('/')]
     }, ONE)
     expect(seen).toEqual(always([true, network, 4], ONE))
@@ -205,7 +209,7 @@ describe('an answer that is not of the service', () => {
 
   test('is asked for again with the same key by a call that has one, and nothing is done twice', async () => {
     const seen = await forEachLoss(async ({ loss, gateway, client }) => {
-      gateway.lose({ loss, path: '/wallets', times: 2 })
+      gateway.lose({ loss, path: '/wallets', times: TIMES_LOST })
       const owner_id = crypto.randomUUID()
       const made = await client.wallets.create({ network, name: 'A', owner_id, control_mode: 'developer', ...secret })
       return (await client.wallets.getByOwnerId({ network, ownerID: owner_id })).id === made.id
@@ -309,7 +313,7 @@ describe('an answer that is not of the service', () => {
       const own = { baseUrl: gateway.url, projectId: service.project.projectId, accessToken: tokens.token }
       await createClient({ ...own, fetch: tokens.fetchAsUser }).users.sessions()
       const refreshes = gateway.count('/users/refresh-token')
-      gateway.lose({ loss, path: '/users/refresh-token', times: 2 })
+      gateway.lose({ loss, path: '/users/refresh-token', times: TIMES_LOST })
       return [refreshes, await tokens.restore(), await tokens.restore(), ends]
     }, ONE)
     expect(seen).toEqual(always([0, true, true, []], ONE))

@@ -31,7 +31,7 @@ const denied = async (query: Promise<unknown>) => {
 /** The SQL that creates the schema files' tables. */
 const declaredSchema = async (): Promise<string> => {
   const root = new URL('../..', import.meta.url).pathname
-  const child = Bun.spawn(['bun', 'x', 'drizzle-kit', 'export', '--sql'], {
+  const child = Bun.spawn(['bun', 'node_modules/.bin/drizzle-kit', 'export', '--sql'], {
     cwd: root,
     stdout: 'pipe',
     stderr: 'inherit',

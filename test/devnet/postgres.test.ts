@@ -73,7 +73,7 @@ longTest('a killed server restarts with its committed data', async () => {
   expect(await query(second.url, 'select n from kept')).toMatchObject([{ n: 7 }])
 })
 
-test('a pid file whose number now belongs to another program does not prevent a start', async () => {
+longTest('a pid file whose number now belongs to another program does not prevent a start', async () => {
   await (await start(shared)).stop()
   await writeFile(join(shared, 'postmaster.pid'), `${process.pid}\n${shared}\n1\n5432\n`)
   const server = await start(shared)

@@ -54,7 +54,7 @@ const randomOf = (seed: number) => () => {
 }
 
 /** Of each writer. */
-const TURNS = isLong ? 25 : 10
+const TURNS = isLong ? 25 : 6
 
 describe('the numbers of events', () => {
   test('a transaction that commits late comes after those that a reader has seen', async () => {

@@ -4,6 +4,9 @@ import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { missingColumns } from '../../db/queries/server.ts'
+import { createApp } from '../../src/api/app.ts'
+import { createApiCtx } from '../../src/main/contexts.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong, longTest } from '../support/long.ts'
@@ -111,25 +114,27 @@ test('an API without a vault says so, and is ready again as soon as there is one
   const folder = service.vaultVariables.VAULT_SOCKET?.replace(/[^/]*$/, '') ?? ''
   const own = { ...service.vaultVariables, VAULT_SOCKET: `${folder}own.socket` }
   const first = await startVault(own)
-  const other = await startService({
-    database: { ...service.database, close: async () => {} },
-    variables: { ...service.variables, VAULT_SOCKET: own.VAULT_SOCKET },
-    hasVault: false,
-  })
+  const variables = { ...service.variables, VAULT_SOCKET: own.VAULT_SOCKET }
+  const ctx = await createApiCtx({ config: readConfig(variables), process: 'other' })
+  const app = createApp(ctx)
+  const readyzThere = async () => {
+    const answer = await app.fetch(new Request('http://localhost/readyz'))
+    return { status: answer.status, ...(await answer.json()) }
+  }
   try {
-    expect(await readyz(other)).toEqual(READY)
+    expect(await readyzThere()).toEqual(READY)
     await first.close()
-    expect(await readyz(other)).toEqual({
+    expect(await readyzThere()).toEqual({
       status: 503,
       error: 'No vault can be reached: try again in a few seconds.',
       code: 'unavailable',
     })
     const second = await startVault(own)
     // The question waits until the API has found it.
-    expect(await readyz(other)).toEqual(READY)
+    expect(await readyzThere()).toEqual(READY)
     await second.close()
   } finally {
-    await other.close()
+    await ctx.close({ timeoutSeconds: 5 })
   }
 })
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { createApp } from '../../src/api/app.ts'
 import { addOrigins } from '../../src/identity/projects/settings.ts'
 import { createProject } from '../../src/operators/projects.ts'
+import { readConfig } from '../../src/platform/config.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -120,20 +122,16 @@ describe('authentication', () => {
   })
 
   test('limits a key to its number of requests per second', async () => {
-    const limited = await startService({
-      database: { ...service.database, close: async () => {} },
-      hasVault: false,
-      variables: { ...service.variables, RATE_LIMIT_PER_SECOND: '5' },
-    })
-    try {
-      const answers = await Promise.all(Array.from({ length: 12 }, () => limited.call('/wallets?network=Polkadot')))
-      const refusals = answers.filter((answer) => answer.status === 429)
-      expect(refusals.length).toBe(7)
-      expect(refusals[0]?.json.code).toBe('rate_limited')
-      expect(Number(refusals[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
-    } finally {
-      await limited.close()
-    }
+    const config = readConfig({ ...service.variables, RATE_LIMIT_PER_SECOND: '5' })
+    const limited = createApp({ ...service.ctx, config })
+    const { apiKey, projectId } = service.project
+    const headers = { authorization: `Bearer ${apiKey}`, 'x-walletkit-project-id': projectId }
+    const ask = async () => limited.fetch(new Request('http://localhost/wallets?network=Polkadot', { headers }))
+    const answers = await Promise.all(Array.from({ length: 12 }, ask))
+    const refusals = answers.filter((answer) => answer.status === 429)
+    expect(refusals.length).toBe(7)
+    expect(await refusals[0]?.json()).toMatchObject({ code: 'rate_limited' })
+    expect(Number(refusals[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
   })
 })
 

@@ -17,7 +17,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RUNTIMES = { Bun: ['bun', programPath('src/main/api')], 'Deno 2': [...denoCommand(), 'src/main/api.ts'] } as const
 const GRACE_SECONDS = isLong ? 4 : 1
 /** Longer than the grace, and than processes wait for others by habit. */
-const SLOW_MS = isLong ? 15_000 : 1_500
+const SLOW_MS = isLong ? 15_000 : 1_200
 
 const chain = await shared(startChain(network))
 const gate = startGate(chain.rpcUrl)

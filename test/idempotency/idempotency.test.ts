@@ -130,7 +130,7 @@ test('a request that takes too long is told so, goes on, and gives its answer to
   expect([await again, runs]).toEqual(['made', 1])
 })
 
-const AT_ONCE = isLong ? 50 : 20
+const AT_ONCE = isLong ? 50 : 10
 
 describe('the same key and body, many times at once, at two processes', () => {
   test('gives one transaction and equal answers', async () => {

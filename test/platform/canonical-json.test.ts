@@ -59,6 +59,12 @@ describe('the examples of RFC 8785', () => {
   })
 })
 
+/** Any character. The library's own unit 'binary' first sorts all of them, which takes two seconds. */
+const character = fc
+  .integer({ min: 0, max: 0x10ffff })
+  .filter((point) => point < 0xd800 || point > 0xdfff)
+  .map((point) => String.fromCodePoint(point))
+
 test('any JSON survives a round trip and has the same text in any order of names', () => {
   const reversed = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(reversed)
@@ -70,7 +76,7 @@ test('any JSON survives a round trip and has the same text in any order of names
     )
   }
   fc.assert(
-    fc.property(fc.json({ stringUnit: 'binary' }), (json) => {
+    fc.property(fc.json({ stringUnit: character }), (json) => {
       const value: unknown = JSON.parse(json)
       const text = canonicalJson(value)
       expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))

@@ -69,7 +69,7 @@ describe('import of a private key', () => {
       (key: string) => ` ${key} `,
     ]) {
       const key = generatePrivateKey()
-      const made = await importWallet({ private_key: spell(key), ...user })
+      const made = await importWallet({ private_key: spell(key), ...developer })
       expect(made.json.address).toBe(privateKeyToAccount(key).address)
     }
   })
@@ -93,7 +93,7 @@ describe('import of a private key', () => {
     const { importWallet, get } = common
     const private_key = generatePrivateKey()
     const contract = { private_key, type: 'contract', ...developer }
-    const made = await Promise.all(EVM_NETWORKS.map((network) => importWallet({ network, ...contract })))
+    const made = await Promise.all(someOf(EVM_NETWORKS, 2).map((network) => importWallet({ network, ...contract })))
     expect(new Set(made.map(({ json }) => json.address)).size).toBe(1)
     const wallet = made[0]?.json
     const key = await importWallet({ private_key, ...developer })

@@ -350,7 +350,7 @@ describe('the list', () => {
   test('has each wallet of the project once, oldest first, over its pages', async () => {
     const project = service.as(await createProject(service.ctx, { name: 'Pages', actor: 'operator' }))
     const made = []
-    for (let count = 0; count < (isLong ? 24 : 8); count += 1)
+    for (let count = 0; count < (isLong ? 24 : 4); count += 1)
       made.push((await project.newWallet({ network: 'Base' })).id)
     const page = async (query: Record<string, string>) =>
       (await project.get('/wallets', { network: 'Base', ...query })).json.map((wallet: { id: string }) => wallet.id)
@@ -359,7 +359,10 @@ describe('the list', () => {
     expect(all.slice(1)).toEqual(made)
     expect(await page({})).toEqual(all.slice(0, 20))
     expect(await page({ page: '2' })).toEqual(all.slice(20))
-    expect(await page({ page: '2', page_size: '7' })).toEqual(all.slice(7, 14))
+    expect(all.length).toBeGreaterThan(4)
+    for (const size of [3, 7]) {
+      expect(await page({ page: '2', page_size: String(size) })).toEqual(all.slice(size, 2 * size))
+    }
     expect(await page({ page: '999999', page_size: '100' })).toEqual([])
   })
 })

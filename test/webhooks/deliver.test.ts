@@ -198,7 +198,7 @@ test('an event that has the number of one from before a restore has another webh
 })
 
 describe('the order', () => {
-  test('of one wallet is kept while its first event fails, and other wallets are not held up', async () => {
+  longTest('of one wallet is kept while its first event fails, and other wallets are not held up', async () => {
     const [held, free] = [randomUUID(), randomUUID()]
     const { id, receiver } = await endpoint()
     receiver.answer(({ payload }, response) => response.writeHead(payload.data.n === 1 ? 500 : 204).end('busy'))
