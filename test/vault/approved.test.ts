@@ -24,14 +24,14 @@ import { withPolicyKey } from '../support/keys.ts'
 import { isLong, someOf } from '../support/long.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   hexOf,
-  openCustody,
+  openWorld,
   SECRET,
   signOneBy,
   type TestWallet,
   tally,
+  type VaultWorld,
 } from './support.ts'
 
 const RP_ID = 'example.com'
@@ -40,20 +40,20 @@ const TO = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const INTENT = { to: TO, value: '5', input: '0xAb' } as const
 const IN_AN_HOUR = new Date(Date.now() + 3_600_000)
 
-let custody: Custody
+let world: VaultWorld
 let other: OperatorVault
 let sql: Sql
 let projectId: string
 
 beforeAll(async () => {
-  custody = await openCustody()
-  other = await custody.another()
-  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
-  projectId = await custody.project()
+  world = await openWorld()
+  other = await world.another()
+  sql = postgres(world.url, { max: 2, onnotice: () => {} })
+  projectId = await world.project()
 })
 afterAll(async () => {
   await sql.end()
-  await custody.close()
+  await world.close()
 })
 
 const sha256 = (data: string | Uint8Array) => createHash('sha256').update(data).digest()
@@ -75,7 +75,7 @@ const newPerson = (algorithm: keyof typeof KEYS = 'ES256', userId: string = rand
 }
 
 const newWallet = (type: WalletType = 'eoa') =>
-  custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials: secret, type })
+  world.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials: secret, type })
 
 /** A wallet under policies, with one that needs `of` of these people. */
 const underApproval = async (
@@ -87,8 +87,8 @@ const underApproval = async (
   const requireApproval = { of, expiresInSeconds: 3_600, approvers: people.map(({ approver }) => approver) }
   const argumentRules = [{ argument: 'decodedInput.function', operator: 'eq' as const, value: 'f', selector: '0xab' }]
   const limits = { requireApproval, maxTotalFee: 10n ** 9n }
-  const terms = await custody.policy(wallet, secret, { argumentRules, ...limits, ...agreed })
-  await custody.vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR })
+  const terms = await world.policy(wallet, secret, { argumentRules, ...limits, ...agreed })
+  await world.vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR })
   return { wallet, terms }
 }
 
@@ -98,7 +98,7 @@ const signedBy = (
   approval: Approval,
   payload: Payload,
 ): Promise<string> =>
-  withPolicyKey(custody.vault, { ...of, approval, credentials: secret, actor: ACTOR }, (key) =>
+  withPolicyKey(world.vault, { ...of, approval, credentials: secret, actor: ACTOR }, (key) =>
     signOneBy(key, {}, payload),
   ).then(
     () => 'signed',
@@ -160,11 +160,11 @@ const payload = (changes: object = {}) => {
 
 type Use = { readonly wallet: TestWallet; readonly terms: PolicyTerms; readonly approval?: Approval }
 
-const sign = (use: Use, what: object = {}, vault: OperatorVault = custody.vault) =>
+const sign = (use: Use, what: object = {}, vault: OperatorVault = world.vault) =>
   withPolicyKey(vault, { ...use, credentials: secret, actor: ACTOR }, (key) => signOneBy(key, {}, payload(what)))
 
 const troublesOf = async ({ id }: PolicyTerms) =>
-  (await custody.vault.forgedRows({ projectId })).forged.filter((row) => row.id === id).map(({ trouble }) => trouble)
+  (await world.vault.forgedRows({ projectId })).forged.filter((row) => row.id === id).map(({ trouble }) => trouble)
 
 const usesOf = async ({ id }: PolicyTerms) => Number((await sql`select uses from policies where id = ${id}`)[0]?.uses)
 
@@ -246,7 +246,7 @@ describe('an approval', () => {
     const anna = newPerson()
     const { wallet, terms } = await underApproval([anna], 1)
     const use = { wallet, terms, approval: approved(terms, [anna]) }
-    const vaults = [custody.vault, other, custody.vault, other, custody.vault, other]
+    const vaults = [world.vault, other, world.vault, other, world.vault, other]
     expect(await tally(vaults.map((vault) => sign(use, {}, vault)))).toEqual({ resolved: 1, approval_ended: 5 })
     expect(await codeOf(sign(use))).toBe('approval_ended')
     expect(await usesOf(terms)).toBe(1)
@@ -258,9 +258,9 @@ describe('an approval', () => {
         const anna = newPerson()
         const { wallet, terms } = await underApproval([anna], 1)
         const use = { wallet, terms, approval: approved(terms, [anna]) }
-        const vault = await custody.another({ db: custody.db })
+        const vault = await world.another({ db: world.db })
         const codes = await whileDisobeying(
-          custody.sql,
+          world.sql,
           { table: 'used_approvals', write: 'insert', disobedience, isDeferred },
           async () => [await codeOf(sign(use, {}, vault)), await codeOf(sign(use, {}, vault))],
         )
@@ -289,7 +289,7 @@ describe('an approval', () => {
     ] as const) {
       const now = () => new Date(Date.now() + ms)
       const approval = approved(terms, [anna], {}, { expiresAt: new Date(Date.now() + 3_599_000) })
-      expect(await codeOf(sign({ wallet, terms, approval }, {}, await custody.another({ now })))).toBe(code)
+      expect(await codeOf(sign({ wallet, terms, approval }, {}, await world.another({ now })))).toBe(code)
     }
     expect(await usesOf(terms)).toBe(1)
   })
@@ -304,7 +304,7 @@ describe('an approval', () => {
     expect(await troublesOf(terms)).toEqual(['the audit names an approval that was used, and its row is gone'])
     // The vault that used it remembers. To another one, without a journal, only the audit tells of the first use.
     expect(await codeOf(sign({ wallet, terms, approval }))).toBe('approval_ended')
-    expect(await codeOf(sign({ wallet, terms, approval }, {}, await custody.another({})))).toBe('resolved')
+    expect(await codeOf(sign({ wallet, terms, approval }, {}, await world.another({})))).toBe('resolved')
     expect(await troublesOf(terms)).toEqual(['the audit names an approval that was used twice'])
   })
 
@@ -315,7 +315,7 @@ describe('an approval', () => {
     }
     const open = () =>
       openJournal({
-        db: custody.db,
+        db: world.db,
         key: new Uint8Array(32).fill(7),
         now: () => new Date(),
         onLost,
@@ -334,13 +334,13 @@ describe('an approval', () => {
       expect(await usesOf(terms)).toBe(1)
     }
     const journal = await open()
-    const vault = await custody.another({ journal })
+    const vault = await world.another({ journal })
     expect(await codeOf(sign(use, {}, vault))).toBe('resolved')
     await ended(vault)
     await journal.close()
     // What it learned it knows from its journal.
     const later = await open()
-    await ended(await custody.another({ journal: later }))
+    await ended(await world.another({ journal: later }))
     await later.close()
     await rm(folder, { recursive: true })
   })
@@ -413,7 +413,7 @@ describe('an approval', () => {
     const own = publicKeyToAddress(`0x${hexOf(wallet.publicKey)}`)
     const request = { wallet, terms, approval: approved(terms, [anna]), credentials: secret, actor: ACTOR }
     const use = async (...payloads: readonly Payload[]) => {
-      using key = await custody.vault.openKeyByPolicy(request)
+      using key = await world.vault.openKeyByPolicy(request)
       const what = { action: 'transaction_submitted', details: {}, payloads } as const
       return await key.sign({ value: 5n, fee: 1n }, what).then(
         ([signatures]) => signatures?.length,
@@ -449,7 +449,7 @@ describe('an approval', () => {
         credentials: secret,
         actor: ACTOR,
       }
-      using key = await custody.vault.openKeyByPolicy(use)
+      using key = await world.vault.openKeyByPolicy(use)
       const details = { action: 'transaction_submitted', details: {}, payloads } as const
       return await key.sign({ value: 0n, fee: 0n }, details).then(
         () => 'signed',

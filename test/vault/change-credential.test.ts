@@ -14,17 +14,17 @@ import { isLong, longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   freezing,
-  openCustody,
   openTestRootKey,
+  openWorld,
   SECRET,
   signOne,
   signOneBy,
   type TestWallet,
   tally,
   textsOf,
+  type VaultWorld,
 } from './support.ts'
 import { ANVIL, SR25519 } from './vectors.ts'
 
@@ -32,21 +32,21 @@ const OLD = '493817'
 const NEW = '271828'
 const secret = { developerSecret: SECRET }
 
-const custody = await shared(openCustody())
-const other = await custody.another()
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const other = await world.another()
+const { sql } = world
+const projectId = await world.project()
 
 const userWallet = (ownerId: string = randomUUID()) =>
-  custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
+  world.wallet({ projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
 
 const change = (
   wallet: WalletRow,
   pins: { readonly oldPin?: string; readonly newPin?: string } = {},
   by?: OperatorVault,
-) => (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
+) => (by ?? world.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
 
-const sign = (wallet: WalletRow, credentials: Credentials, by: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, credentials: Credentials, by: OperatorVault = world.vault) =>
   withKey(by, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
 
 const guesses = async ({ ownerId }: WalletRow) => {
@@ -102,7 +102,7 @@ describe('`audit verify` names what somebody has set back to an earlier state, w
     expect(await troubles(wallet)).toEqual([])
     await sql`update pin_guesses set ${sql(before ?? {})} where owner_id = ${wallet.ownerId}`
     expect(await troubles(wallet)).toEqual(['pin_guesses: the audit has more wrong PINs'])
-    await custody.vault.unlockOwner({ projectId, ownerId: wallet.ownerId, actor: ACTOR })
+    await world.vault.unlockOwner({ projectId, ownerId: wallet.ownerId, actor: ACTOR })
     expect(await troubles(wallet)).toEqual([])
   })
 })
@@ -114,13 +114,13 @@ const forged = ({ projectId, ownerId: subject }: WalletRow) => ({
 
 describe('a changed PIN that somebody puts back', () => {
   test('opens nothing as bytes beside the later number, by any vault, and no guess is charged', async () => {
-    const of = await custody.project()
+    const of = await world.project()
     const ownerId = randomUUID()
-    const wallet = await custody.wallet({ projectId: of, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
+    const wallet = await world.wallet({ projectId: of, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
     const [before] = await sql`select salt, sealed from user_keys where owner_id = ${ownerId}`
     await change(wallet)
     await sql`update user_keys set ${sql(before ?? {})} where owner_id = ${ownerId}`
-    for (const by of someOf([other, custody.vault], 2)) {
+    for (const by of someOf([other, world.vault], 2)) {
       for (const userPin of someOf([OLD, NEW], 2))
         await expect(sign(wallet, { userPin }, by)).rejects.toMatchObject(forged(wallet))
     }
@@ -151,7 +151,7 @@ describe('a change of the PIN', () => {
       { network: 'Avalanche', imported: { mnemonicPhrase: ANVIL.phrase } },
     ] as const
     const wallets: TestWallet[] = []
-    for (const of of someOf(all, 2)) wallets.push(await custody.wallet({ ...input, ...of }))
+    for (const of of someOf(all, 2)) wallets.push(await world.wallet({ ...input, ...of }))
     const imported = wallets.find(({ network }) => network === 'Polygon')
     if (imported === undefined) throw new Error('there is an imported wallet')
     await change(imported)
@@ -182,9 +182,9 @@ describe('a change of the PIN', () => {
 
   longTest('does not change the PIN of another owner, or of an owner of that name in another project', async () => {
     const ownerId = randomUUID()
-    const elsewhere = await custody.project()
+    const elsewhere = await world.project()
     const input = { ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
-    const [mine, theirs] = [await userWallet(ownerId), await custody.wallet({ ...input, projectId: elsewhere })]
+    const [mine, theirs] = [await userWallet(ownerId), await world.wallet({ ...input, projectId: elsewhere })]
     await change(mine)
     expect((await sign(theirs, { userPin: OLD })).length).toBe(65)
   })
@@ -192,9 +192,9 @@ describe('a change of the PIN', () => {
   longTest('leaves the developer’s wallets of the owner as they are', async () => {
     const ownerId = randomUUID()
     const input = { projectId, ownerId } as const
-    const theirs = await custody.wallet({ ...input, controlMode: 'developer', credentials: secret })
+    const theirs = await world.wallet({ ...input, controlMode: 'developer', credentials: secret })
     const both = { ...secret, userPin: OLD }
-    const mine = await custody.wallet({ ...input, controlMode: 'user', credentials: both, network: 'Base' })
+    const mine = await world.wallet({ ...input, controlMode: 'user', credentials: both, network: 'Base' })
     await change(mine)
     expect((await sign(theirs, secret)).length).toBe(65)
     expect((await sign(mine, { userPin: NEW })).length).toBe(65)
@@ -227,7 +227,7 @@ describe('a change of the PIN', () => {
 
   test('of a frozen owner is refused and not charged', async () => {
     const wallet = await userWallet()
-    await freezing(custody, wallet, 'owner')
+    await freezing(world, wallet, 'owner')
     expect(await codeOf(change(wallet, { oldPin: '000000' }))).toBe('frozen')
     expect(await guesses(wallet)).toEqual(NO_GUESS)
   })
@@ -262,7 +262,7 @@ describe('changes of one PIN at once', () => {
     const pins = Array.from({ length: count }, (_, index) => `60492${index}`)
     const at = { table: 'user_keys', where: `owner_id = '${wallet.ownerId}'`, count } as const
     const results = await meeting(sql, at, () =>
-      Promise.all(pins.map((newPin, index) => codeOf(change(wallet, { newPin }, index % 2 ? other : custody.vault)))),
+      Promise.all(pins.map((newPin, index) => codeOf(change(wallet, { newPin }, index % 2 ? other : world.vault)))),
     )
     expect(results.filter((code) => code === 'resolved').length).toBe(1)
     expect(results.filter((code) => code === 'credential_changed').length).toBe(count - 1)
@@ -291,8 +291,8 @@ describe('changes of one PIN at once', () => {
 describe('a change of the PIN and a rotation', () => {
   const reseal = async (wallet: WalletRow) => {
     const projectKeys = createProjectKeys({
-      db: custody.db,
-      rootKeys: createRootKeys({ db: custody.db, rootKey: await openTestRootKey() }),
+      db: world.db,
+      rootKeys: createRootKeys({ db: world.db, rootKey: await openTestRootKey() }),
     })
     const { version, sealed } = await versionOf(wallet)
     const identity = identityOf.userKey({ ...wallet, version })
@@ -324,10 +324,10 @@ describe('a change of the PIN and a rotation', () => {
   longTest(
     'continuous rotations lose no change, and no row stays under an older key',
     async () => {
-      const of = await custody.project()
+      const of = await world.project()
       const input = { projectId: of, controlMode: 'user', credentials: { userPin: OLD } } as const
       const wallets = await Promise.all(
-        Array.from({ length: 4 }, () => custody.wallet({ ...input, ownerId: randomUUID() })),
+        Array.from({ length: 4 }, () => world.wallet({ ...input, ownerId: randomUUID() })),
       )
       let done = false
       const rotating = (async () => {
@@ -360,10 +360,10 @@ describe('a change of the PIN and a rotation', () => {
 describe('a change of the developer secret', () => {
   const FIRST = 'correct horse battery staple'
   const SECOND = 'another secret of this project'
-  let mainnet: Custody
+  let mainnet: VaultWorld
   let mainnetSql: Sql
   beforeAll(async () => {
-    mainnet = await openCustody('mainnet')
+    mainnet = await openWorld('mainnet')
     mainnetSql = postgres(mainnet.url, { max: 2, onnotice: () => {} })
   })
   afterAll(async () => {
@@ -420,14 +420,16 @@ describe('a change of the developer secret', () => {
     const of = await mainnet.project(FIRST)
     const wallet = await developerWallet(of)
     let act: (() => Promise<unknown>) | null = null
-    const prepared: Custody['db']['prepared'] = async (...statement) => {
+    const prepared: VaultWorld['db']['prepared'] = async (...statement) => {
       const rows = await mainnet.db.prepared<never>(...statement)
       const next = act
       act = null
       await next?.()
       return rows
     }
-    const vault = await mainnet.another({ db: Object.assign(Object.create(mainnet.db) as Custody['db'], { prepared }) })
+    const vault = await mainnet.another({
+      db: Object.assign(Object.create(mainnet.db) as VaultWorld['db'], { prepared }),
+    })
     const signDuring = async (during: () => Promise<unknown>) => {
       act = during
       return codeOf(sign(wallet, { developerSecret: FIRST }, vault))
@@ -543,7 +545,7 @@ describe('a change of the developer secret', () => {
   })
 
   test('is refused on testnet, where the secret is a constant', async () => {
-    const by = custody.vault
+    const by = world.vault
     expect(await codeOf(swap(projectId, SECRET, 'a secret of my own, long', by))).toBe('invalid_input')
   })
 })
@@ -553,10 +555,10 @@ longTest('a change of the PIN also holds for a wallet of an imported mini-secret
   const [vector] = SR25519
   const input = { projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
   const imported = { privateKey: vector?.miniSecret ?? '' }
-  const wallet = await custody.wallet({ ...input, network: 'Polkadot', imported })
+  const wallet = await world.wallet({ ...input, network: 'Polkadot', imported })
   await change(wallet)
   const request = { wallet, credentials: { userPin: NEW }, actor: ACTOR }
-  expect(textsOf(await custody.vault.exportKeyring(request))).toEqual({
+  expect(textsOf(await world.vault.exportKeyring(request))).toEqual({
     mnemonicPhrase: null,
     privateKey: `0x${vector?.miniSecret}`,
   })

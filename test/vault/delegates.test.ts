@@ -14,7 +14,7 @@ import type { OperatorVault } from '../../src/vault/contract/vault.ts'
 import { openJournal } from '../../src/vault/rooms/vault.ts'
 import { longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
-import { ACTOR, codeOf, freezing, hexOf, NOW, openCustody, SECRET, type TestWallet } from './support.ts'
+import { ACTOR, codeOf, freezing, hexOf, NOW, openWorld, SECRET, type TestWallet } from './support.ts'
 
 const PIN = '493817'
 const secret = { developerSecret: SECRET }
@@ -25,12 +25,12 @@ const OTHER = `0x${'cd'.repeat(20)}`
 const ZERO = `0x${'0'.repeat(40)}`
 const REFUSED = 'delegate_not_allowed'
 
-const custody = await shared(openCustody())
-const { sql } = custody
+const world = await shared(openWorld())
+const { sql } = world
 
 const newWallet = async (input: { projectId?: string; controlMode?: 'developer' | 'user' } = {}) =>
-  custody.wallet({
-    projectId: input.projectId ?? (await custody.project()),
+  world.wallet({
+    projectId: input.projectId ?? (await world.project()),
     ownerId: randomUUID(),
     controlMode: input.controlMode ?? 'developer',
     credentials: input.controlMode === 'user' ? { userPin: PIN } : secret,
@@ -38,7 +38,7 @@ const newWallet = async (input: { projectId?: string; controlMode?: 'developer' 
 
 type Changed = { readonly network?: string; readonly address?: string; readonly vault?: OperatorVault }
 
-const change = (is: 'add' | 'remove', projectId: string, { vault = custody.vault, ...of }: Changed = {}) =>
+const change = (is: 'add' | 'remove', projectId: string, { vault = world.vault, ...of }: Changed = {}) =>
   vault.changeDelegates({ projectId, network, address: DELEGATE, ...of, change: is, actor: 'operator' })
 
 type Signing = {
@@ -48,10 +48,8 @@ type Signing = {
   readonly vault?: OperatorVault
 }
 
-const sign = (
-  wallet: WalletRow,
-  { vault = custody.vault, delegate = DELEGATE, nonce = 0, credentials }: Signing = {},
-) => vault.signAuthorization({ wallet, credentials: credentials ?? secret, actor: ACTOR, delegate, nonce })
+const sign = (wallet: WalletRow, { vault = world.vault, delegate = DELEGATE, nonce = 0, credentials }: Signing = {}) =>
+  vault.signAuthorization({ wallet, credentials: credentials ?? secret, actor: ACTOR, delegate, nonce })
 
 const errorOf = async (promise: Promise<unknown>): Promise<AppError> => {
   const error = await promise.catch((thrown: unknown) => thrown)
@@ -60,10 +58,10 @@ const errorOf = async (promise: Promise<unknown>): Promise<AppError> => {
 }
 
 const listOf = async (projectId: string) =>
-  (await custody.vault.listDelegates({ projectId })).map(({ network: of, address }) => `${of} ${address}`)
+  (await world.vault.listDelegates({ projectId })).map(({ network: of, address }) => `${of} ${address}`)
 
 const troublesOf = async (projectId: string) =>
-  (await custody.vault.forgedRows({ projectId })).forged.map(({ table, id, trouble }) => [
+  (await world.vault.forgedRows({ projectId })).forged.map(({ table, id, trouble }) => [
     table,
     id === projectId,
     trouble,
@@ -119,19 +117,19 @@ describe('an authorisation', () => {
     const { projectId, ownerId } = user
     await change('add', projectId)
     expect(await codeOf(sign(user))).toBe('credential_required')
-    await custody.policy(user, { userPin: PIN })
+    await world.policy(user, { userPin: PIN })
     expect(await codeOf(sign(user))).toBe('credential_required')
     expect(await codeOf(sign(user, { credentials: { userPin: '000000' } }))).toBe('INVALID_SECRET')
     expect(await codeOf(sign(user, { credentials: { userPin: PIN } }))).toBe('resolved')
     const both = { ...secret, userPin: PIN }
-    const shared = await custody.wallet({
+    const shared = await world.wallet({
       ...{ projectId, ownerId, network: 'Base', controlMode: 'developer', credentials: both },
     })
     await change('add', projectId, { network: 'Base' })
     expect(await codeOf(sign(shared))).toBe('credential_required')
     expect(await codeOf(sign(shared, { credentials: both }))).toBe('resolved')
     const developers = await newWallet({ projectId })
-    await custody.vault.putUnderPolicies({ wallet: developers, credentials: secret, actor: ACTOR })
+    await world.vault.putUnderPolicies({ wallet: developers, credentials: secret, actor: ACTOR })
     expect(await codeOf(sign(developers))).toBe('under_policies')
   })
 
@@ -146,18 +144,18 @@ describe('an authorisation', () => {
     const wallet = await newWallet()
     await change('add', wallet.projectId)
     const of = { projectId: wallet.projectId, ownerId: randomUUID(), controlMode: 'developer' } as const
-    const contract = await custody.wallet({ ...of, ownerId: randomUUID(), credentials: secret, type: 'contract' })
+    const contract = await world.wallet({ ...of, ownerId: randomUUID(), credentials: secret, type: 'contract' })
     expect(await codeOf(sign(contract))).toBe('invalid_input')
-    const polkadot = await custody.wallet({ ...of, credentials: secret, network: 'Polkadot' })
+    const polkadot = await world.wallet({ ...of, credentials: secret, network: 'Polkadot' })
     expect(await codeOf(sign(polkadot, { delegate: ZERO }))).toBe('invalid_input')
-    await freezing(custody, wallet)
+    await freezing(world, wallet)
     expect(await codeOf(sign(wallet))).toBe('frozen')
   })
 })
 
 describe('the list of a project', () => {
   test('is in order, has each delegate once, and the audit has each state of it', async () => {
-    const projectId = await custody.project()
+    const projectId = await world.project()
     await change('add', projectId, { address: OTHER })
     await change('add', projectId)
     await change('add', projectId, { address: lower })
@@ -175,7 +173,7 @@ describe('the list of a project', () => {
   })
 
   test('is empty at first, and refuses what is no contract of an EVM network', async () => {
-    const projectId = await custody.project()
+    const projectId = await world.project()
     expect(await listOf(projectId)).toEqual([])
     for (const of of [{ network: 'Polkadot' }, { address: ZERO }, { address: '0x12' }, { address: `${DELEGATE}00` }]) {
       expect(await codeOf(change('add', projectId, of))).toBe('invalid_input')
@@ -186,7 +184,7 @@ describe('the list of a project', () => {
   })
 
   longTest('has at most 100', async () => {
-    const projectId = await custody.project()
+    const projectId = await world.project()
     const nth = (index: number) => ({ address: `0x${index.toString(16).padStart(40, '0')}` })
     for (let index = 1; index <= 100; index += 1) await change('add', projectId, nth(index))
     expect(await codeOf(change('add', projectId, nth(101)))).toBe('invalid_input')
@@ -195,11 +193,11 @@ describe('the list of a project', () => {
   })
 
   test('keeps all of several changes at the same time, also by another vault', async () => {
-    const projectId = await custody.project()
-    const other = await custody.another()
+    const projectId = await world.project()
+    const other = await world.another()
     const addresses = Array.from({ length: 3 }, (_, index) => `0x${String(index + 1).repeat(40)}`)
     const change1 = (address: string, index: number) =>
-      change('add', projectId, { address, vault: index % 2 === 0 ? other : custody.vault })
+      change('add', projectId, { address, vault: index % 2 === 0 ? other : world.vault })
     await Promise.all(addresses.map(change1))
     expect(await listOf(projectId)).toEqual(addresses.map((address) => `${network} ${address}`))
   })
@@ -208,7 +206,7 @@ describe('the list of a project', () => {
     const wallet = await newWallet()
     const { projectId } = wallet
     await change('add', projectId)
-    await custody.vault.rotateProjectKey({ projectId, actor: 'operator', resume: false })
+    await world.vault.rotateProjectKey({ projectId, actor: 'operator', resume: false })
     expect(await codeOf(sign(wallet))).toBe('resolved')
     await change('add', projectId, { address: OTHER })
     expect(await codeOf(sign(wallet, { delegate: OTHER }))).toBe('resolved')
@@ -228,7 +226,7 @@ describe('who can write to the database', () => {
     expect([code, event]).toEqual([REFUSED, forgedEvent(projectId)])
     expect(await troublesOf(projectId)).toContainEqual(['delegate_lists', true, NOT_AS_WRITTEN])
     expect(await codeOf(change('add', projectId, { address: OTHER }))).toBe('invalid_input')
-    expect(await codeOf(custody.vault.listDelegates({ projectId }))).toBe('invalid_input')
+    expect(await codeOf(world.vault.listDelegates({ projectId }))).toBe('invalid_input')
   }
 
   test('cannot add a list', async () => {
@@ -245,7 +243,7 @@ describe('who can write to the database', () => {
     await sql`update delegate_lists set delegates = array_append(delegates, ${`${network} ${lower}`})
       where project_id = ${projectId}`
     await expectForged(wallet)
-    const donor = await custody.project()
+    const donor = await world.project()
     await change('add', donor)
     await sql`update delegate_lists l set delegates = d.delegates, version = d.version, mac = d.mac
       from delegate_lists d where l.project_id = ${projectId} and d.project_id = ${donor}`
@@ -261,13 +259,13 @@ describe('who can write to the database', () => {
   test('is named if they write an earlier list back, and a vault with a journal does not use it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'strongroom-delegates-'))
     const journal = await openJournal({
-      ...{ db: custody.db, paths: [join(folder, 'journal')], key: new Uint8Array(32).fill(9), now: () => NOW },
+      ...{ db: world.db, paths: [join(folder, 'journal')], key: new Uint8Array(32).fill(9), now: () => NOW },
       onLost: (error) => {
         throw error
       },
     })
     try {
-      const vault = await custody.another({ journal })
+      const vault = await world.another({ journal })
       const wallet = await newWallet()
       const { projectId } = wallet
       await change('add', projectId, { vault })
@@ -293,18 +291,18 @@ describe('who can write to the database', () => {
     const [earlier] = await sql`select delegates, version, mac from delegate_lists where project_id = ${projectId}`
     await change('remove', projectId)
     await sql`update delegate_lists set ${sql({ ...earlier })} where project_id = ${projectId}`
-    await change('add', projectId, { address: OTHER, vault: await custody.another() })
+    await change('add', projectId, { address: OTHER, vault: await world.another() })
     expect(await troublesOf(projectId)).toEqual([['delegate_lists', true, 'the audit has a version of it twice']])
   })
 
   test('is named if they do the same with a list of freezes', async () => {
     const { projectId, id: subject } = await newWallet()
     const of = { projectId, scope: 'wallet', subject, reason: 'a test', actor: 'operator' } as const
-    await custody.vault.changeFreezes({ ...of, change: 'freeze' })
+    await world.vault.changeFreezes({ ...of, change: 'freeze' })
     const [earlier] = await sql`select freezes, version, mac from freeze_lists where id = ${projectId}`
-    await custody.vault.changeFreezes({ ...of, change: 'unfreeze' })
+    await world.vault.changeFreezes({ ...of, change: 'unfreeze' })
     await sql`update freeze_lists set ${sql({ ...earlier })} where id = ${projectId}`
-    expect(await (await custody.another()).changeFreezes({ ...of, change: 'unfreeze' })).toBe(true)
+    expect(await (await world.another()).changeFreezes({ ...of, change: 'unfreeze' })).toBe(true)
     expect(await troublesOf(projectId)).toEqual([['freeze_lists', true, 'the audit has a version of it twice']])
   })
 
@@ -330,7 +328,7 @@ describe('who can write to the database', () => {
   })
 
   test('with the role of an API cannot even read it', async () => {
-    const read = async () => custody.api.execute('select from delegate_lists')
+    const read = async () => world.api.execute('select from delegate_lists')
     await expect(read()).rejects.toThrow()
   })
 })

@@ -18,7 +18,7 @@ import {
   EVM_MESSAGE,
   freezing,
   hexOf,
-  openCustody,
+  openWorld,
   SECRET,
   SUBSTRATE_MESSAGE,
   signOne,
@@ -42,12 +42,12 @@ const GIVEN = {
 } as const satisfies Record<string, Credentials>
 type Given = keyof typeof GIVEN
 
-const custody = await shared(openCustody())
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const { sql } = world
+const projectId = await world.project()
 
 const make = (input: Partial<WalletInput> & { readonly controlMode: ControlMode; readonly credentials: Credentials }) =>
-  custody.wallet({ projectId, ownerId: randomUUID(), ...input })
+  world.wallet({ projectId, ownerId: randomUUID(), ...input })
 
 const OWNERS: Record<string, () => Promise<{ developer?: TestWallet; user?: TestWallet }>> = {
   'a developer lock': async () => ({ developer: await make({ controlMode: 'developer', credentials: GIVEN.secret }) }),
@@ -61,12 +61,12 @@ const OWNERS: Record<string, () => Promise<{ developer?: TestWallet; user?: Test
 }
 
 const exported = async (wallet: WalletRow, given: Given) =>
-  textsOf(await custody.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR }))
+  textsOf(await world.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR }))
 
 /** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {
   const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
-  const signature = await signOne(messageSigner(custody.vault, request), EVM_MESSAGE)
+  const signature = await signOne(messageSigner(world.vault, request), EVM_MESSAGE)
   const digest = bytesToSign('evm', EVM_MESSAGE)
   return secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, { prehash: false, lowS: true })
 }
@@ -192,10 +192,10 @@ describe('an export', () => {
   test.each(someOf(['project', 'owner', 'wallet', 'network'] as const, 4))(
     'of a frozen %s is refused, and nobody is charged',
     async (scope) => {
-      const of = await custody.project()
+      const of = await world.project()
       const input = { projectId: of, ownerId: randomUUID(), network: 'Avalanche' } as const
-      const wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
-      const release = await freezing(custody, wallet, scope)
+      const wallet = await world.wallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
+      const release = await freezing(world, wallet, scope)
       expect(await codeOf(exported(wallet, 'a wrong PIN'))).toBe('frozen')
       expect(await codeOf(signed(wallet, 'a wrong PIN'))).toBe('frozen')
       expect(await guesses(wallet)).toBe(0)
@@ -218,7 +218,7 @@ describe('an export', () => {
     async (column) => {
       const [wallet, another] = [
         await make({ controlMode: 'developer', credentials: GIVEN.secret }),
-        await make({ projectId: await custody.project(), controlMode: 'developer', credentials: GIVEN.secret }),
+        await make({ projectId: await world.project(), controlMode: 'developer', credentials: GIVEN.secret }),
       ]
       await sql`update wallets set ${sql(column)} = (select ${sql(column)} from wallets where id = ${another.id})
         where id = ${wallet.id}`
@@ -244,11 +244,11 @@ describe('a database that gives the vault the rows of another wallet, all of whi
     const forged = { code: 'internal', event: { kind: 'wallet_forged', subject: wallet.id } }
     await expect(exported(wallet, 'pin')).rejects.toMatchObject(forged)
     await expect(signed(wallet, 'pin')).rejects.toMatchObject(forged)
-    await expect(custody.vault.newRecoveryCode(request)).rejects.toMatchObject(forged)
+    await expect(world.vault.newRecoveryCode(request)).rejects.toMatchObject(forged)
     const change = { wallet, oldPin: GIVEN.pin.userPin, newPin: '927461', actor: ACTOR }
-    await expect(custody.vault.changeUserPin(change)).rejects.toMatchObject(forged)
+    await expect(world.vault.changeUserPin(change)).rejects.toMatchObject(forged)
     // A wrong PIN says no more, and counts for no owner.
-    await expect(custody.vault.changeUserPin({ ...change, oldPin: '716253' })).rejects.toMatchObject(forged)
+    await expect(world.vault.changeUserPin({ ...change, oldPin: '716253' })).rejects.toMatchObject(forged)
     expect(await guesses(other)).toBe(0)
   })
 })
@@ -263,15 +263,15 @@ describe('signing a message', () => {
     const forged = { event: { kind: 'wallet_forged', subject: stranger.id } }
     await expect(signed({ ...wallet, id: stranger.id }, 'secret')).rejects.toMatchObject(forged)
     const request = { wallet: substrate, credentials: GIVEN.secret, actor: ACTOR }
-    const signature = await signOne(messageSigner(custody.vault, request), SUBSTRATE_MESSAGE)
+    const signature = await signOne(messageSigner(world.vault, request), SUBSTRATE_MESSAGE)
     expect(verifySr25519(bytesToSign('substrate', SUBSTRATE_MESSAGE), signature, substrate.publicKey)).toBe(true)
   })
 
   test('cannot be allowed to a developer by a policy', async () => {
     const wallet = await make({ controlMode: 'user', credentials: GIVEN.pin })
-    const terms = await custody.policy(wallet, GIVEN.both)
+    const terms = await world.policy(wallet, GIVEN.both)
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR, terms }
-    expect(await codeOf(withPolicyKey(custody.vault, request, async () => {}))).toBe('resolved')
-    expect(await codeOf(signOne(messageSigner(custody.vault, request), EVM_MESSAGE))).toBe(requires)
+    expect(await codeOf(withPolicyKey(world.vault, request, async () => {}))).toBe('resolved')
+    expect(await codeOf(signOne(messageSigner(world.vault, request), EVM_MESSAGE))).toBe(requires)
   })
 })

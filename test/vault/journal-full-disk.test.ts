@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../src/vault/rooms/journal/journal.ts'
-import { type Custody, openCustody } from './support.ts'
+import { openWorld, type VaultWorld } from './support.ts'
 
 const DISK = '256k'
 const NOTE_CHARACTERS = 16_000
@@ -31,20 +31,20 @@ const mounted = await mountDisk()
 describe.skipIf(mounted === null)('a journal on a full disk', () => {
   const { folder, disk } = mounted ?? { folder: '', disk: '' }
   const lost: unknown[] = []
-  let custody: Custody
+  let world: VaultWorld
   let now = EARLY
 
   const open = () =>
     openJournal({
-      ...{ db: custody.db, key: new Uint8Array(32).fill(7), now: () => now },
+      ...{ db: world.db, key: new Uint8Array(32).fill(7), now: () => now },
       ...{ onLost: (error: unknown) => lost.push(error), paths: [join(disk, 'journal')] },
     })
 
   beforeAll(async () => {
-    custody = await openCustody()
+    world = await openWorld()
   })
   afterAll(async () => {
-    await custody.close()
+    await world.close()
     spawnSync('umount', ['--lazy', disk])
     await rm(folder, { recursive: true })
   })

@@ -8,20 +8,20 @@ import { type RowsWith, readImages, writeMark } from '../../db/queries/vault/jou
 import { type Journal, openJournal } from '../../src/vault/rooms/journal/journal.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { shared } from '../support/shared.ts'
-import { openCustody, SECRET } from './support.ts'
+import { openWorld, SECRET } from './support.ts'
 
 let folder: string
 let journal: Journal
 
-const custody = await shared(openCustody())
-const { sql } = custody
-const projectId = await custody.project(SECRET)
+const world = await shared(openWorld())
+const { sql } = world
+const projectId = await world.project(SECRET)
 
 const open = (name: string): Promise<Journal> => {
   const onLost = (error: unknown) => {
     throw error
   }
-  const settings = { db: custody.db, key: new Uint8Array(32).fill(7), now: () => new Date(), onLost }
+  const settings = { db: world.db, key: new Uint8Array(32).fill(7), now: () => new Date(), onLost }
   return openJournal({ ...settings, paths: [join(folder, name)] })
 }
 
@@ -97,7 +97,7 @@ const become = async (version: number) => {
 
 const wrote = async (version: number, by = journal) => {
   await become(version)
-  by.wrote(...(await readImages(custody.db, [row])).map(({ table, text }) => ({ table, text })))
+  by.wrote(...(await readImages(world.db, [row])).map(({ table, text }) => ({ table, text })))
 }
 
 const versionNow = async () =>
@@ -137,8 +137,8 @@ test('with the journals of all vaults no replay brings back an older state than 
 })
 
 test('audit rows that somebody has deleted from the table are named by `audit verify`', async () => {
-  const vault = await custody.another({ journal })
-  const id = await custody.project()
+  const vault = await world.another({ journal })
+  const id = await world.project()
   await vault.newProject({ projectId: id, developerSecret: SECRET, actor: 'operator' })
   const wallet = {
     projectId: id,
@@ -146,7 +146,7 @@ test('audit rows that somebody has deleted from the table are named by `audit ve
     controlMode: 'developer',
     credentials: { developerSecret: SECRET },
   } as const
-  const { id: subject } = await custody.wallet({ ...wallet, vault })
+  const { id: subject } = await world.wallet({ ...wallet, vault })
   const named = async () => (await vault.forgedRows({ projectId: id })).forged.filter(({ table }) => table === 'audit')
   expect(await named()).toEqual([])
   await sql.begin(async (tx) => {
@@ -182,8 +182,8 @@ test('keys are opened again only on the database that was compared, and only the
   expect(await opening()).toBe('unavailable')
   expect([journal.lacking(), await marked()]).toEqual(['rows_of_notes', to + 2])
   const [on] = await sql`select server from vault_journals where id = ${id}`
-  expect(await writeMark(custody.db, { id, from: to + 2, to, started: '1' })).toBe(false)
-  expect(await writeMark(custody.db, { id, from: to, to, started: on?.server })).toBe(false)
+  expect(await writeMark(world.db, { id, from: to + 2, to, started: '1' })).toBe(false)
+  expect(await writeMark(world.db, { id, from: to, to, started: on?.server })).toBe(false)
 
   expect(await opening()).toBeUndefined()
   expect([journal.lacking(), await marked()]).toEqual([null, to])

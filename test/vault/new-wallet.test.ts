@@ -12,17 +12,17 @@ import { isLong, longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   hexOf,
   NO_MAC,
-  openCustody,
+  openWorld,
   publicKeyOfPhrase,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_PAYLOAD,
   signOne,
   textsOf,
+  type VaultWorld,
   type WalletInput,
 } from './support.ts'
 import { ANVIL } from './vectors.ts'
@@ -36,9 +36,9 @@ const GIVEN = {
 } as const
 type Given = keyof typeof GIVEN
 
-const custody = await shared(openCustody())
-const other = await custody.another()
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const other = await world.another()
+const projectId = await world.project()
 
 type Had =
   | 'nothing'
@@ -52,23 +52,23 @@ const OWNERS: Record<Had, () => Promise<string>> = {
   nothing: async () => randomUUID(),
   'a developer lock': async () => {
     const ownerId = randomUUID()
-    await custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: GIVEN.secret })
+    await world.wallet({ projectId, ownerId, controlMode: 'developer', credentials: GIVEN.secret })
     return ownerId
   },
   'a user lock': async () => {
     const ownerId = randomUUID()
-    await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin })
+    await world.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin })
     return ownerId
   },
   'both locks, the user’s first': async () => {
     const ownerId = await OWNERS['a user lock']()
     const network = 'Base'
-    await custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: GIVEN.both, network })
+    await world.wallet({ projectId, ownerId, controlMode: 'developer', credentials: GIVEN.both, network })
     return ownerId
   },
   'both locks, the developer’s first': async () => {
     const ownerId = await OWNERS['a developer lock']()
-    await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.both, network: 'Base' })
+    await world.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.both, network: 'Base' })
     return ownerId
   },
 }
@@ -76,7 +76,7 @@ const OWNERS: Record<Had, () => Promise<string>> = {
 const counts = async (ownerId: string) => {
   const {
     rows: [row],
-  } = await custody.db.execute(sql`select
+  } = await world.db.execute(sql`select
     (select count(*)::int from keyrings where owner_id = ${ownerId}) as keyrings,
     (select count(*)::int from owner_locks l join keyrings k on k.id = l.keyring_id where k.owner_id = ${ownerId}) as locks,
     (select count(*)::int from user_keys where owner_id = ${ownerId}) as user_keys,
@@ -91,7 +91,7 @@ const counts = async (ownerId: string) => {
 const guesses = async (ownerId: string) => {
   const {
     rows: [row],
-  } = await custody.db.execute(sql`select fails, total from pin_guesses where owner_id = ${ownerId}`)
+  } = await world.db.execute(sql`select fails, total from pin_guesses where owner_id = ${ownerId}`)
   return row === undefined ? null : { ...row }
 }
 
@@ -155,13 +155,13 @@ describe('a wallet', () => {
       network: 'Avalanche',
     } as const
     if (row.expected !== 'made') {
-      expect(await codeOf(custody.wallet(input))).toBe(row.expected)
+      expect(await codeOf(world.wallet(input))).toBe(row.expected)
       expect({ counts: await counts(ownerId), guesses: await guesses(ownerId) }).toEqual(before)
       return
     }
-    const wallet = await custody.wallet(input)
+    const wallet = await world.wallet(input)
     const credentials = row.mode === 'developer' ? GIVEN.secret : GIVEN.pin
-    const sign = withKey(custody.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
+    const sign = withKey(world.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key))
     expect((await sign).length).toBe(65)
     expect((await guesses(ownerId)) ?? { fails: 0, total: 0 }).toEqual({ fails: 0, total: 0 })
   })
@@ -183,7 +183,7 @@ describe('a wallet', () => {
       wallet_keys: 2,
       audit: 3,
     })
-    const { rows } = await custody.db.execute(sql`select a.action, a.details from audit a
+    const { rows } = await world.db.execute(sql`select a.action, a.details from audit a
       join wallets w on w.id::text = a.subject where w.owner_id = ${ownerId} order by a.id`)
     expect(rows.map((each) => each.action)).toEqual(['wallet_created', 'wallet_created', 'control_shared'])
     expect(rows[2]?.details).toMatchObject({ control_mode: 'user' })
@@ -192,7 +192,7 @@ describe('a wallet', () => {
   test('of one owner has the same public key on every network and in both modes; another owner has another', async () => {
     const [ownerId, other] = [randomUUID(), randomUUID()]
     const make = (of: string, network: 'Ethereum' | 'Polygon' | 'Base', controlMode: ControlMode, given: Given) =>
-      custody.wallet({ projectId, ownerId: of, network, controlMode, credentials: GIVEN[given] })
+      world.wallet({ projectId, ownerId: of, network, controlMode, credentials: GIVEN[given] })
     const wallets = [
       await make(ownerId, 'Ethereum', 'developer', 'secret'),
       await make(ownerId, 'Polygon', 'developer', 'secret'),
@@ -208,7 +208,7 @@ describe('a wallet', () => {
   test('leaves nothing behind if the last part of it cannot be written', async () => {
     const ownerId = randomUUID()
     const network = 'A network without a row' as Network
-    const making = custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin, network })
+    const making = world.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin, network })
     expect(await making.catch((error: Error) => String(error.cause))).toContain('wallet_keys_network')
     const none = { keyrings: 0, locks: 0, user_keys: 0, guesses: 0, wallets: 0, wallet_keys: 0, audit: 0 }
     expect(await counts(ownerId)).toEqual(none)
@@ -216,7 +216,7 @@ describe('a wallet', () => {
 
   test('on Substrate has an sr25519 key from the same seed', async () => {
     const ownerId = await OWNERS['a user lock']()
-    const wallet = await custody.wallet({
+    const wallet = await world.wallet({
       projectId,
       ownerId,
       controlMode: 'user',
@@ -227,9 +227,9 @@ describe('a wallet', () => {
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallets: 2, wallet_keys: 2 })
     const { publicKey } = wallet
     const request = { wallet, credentials: GIVEN.pin, actor: ACTOR }
-    const { mnemonicPhrase } = textsOf(await custody.vault.exportKeyring(request))
+    const { mnemonicPhrase } = textsOf(await world.vault.exportKeyring(request))
     expect(await publicKeyOfPhrase('substrate', mnemonicPhrase)).toEqual(publicKey)
-    const signature = await withKey(custody.vault, request, async (key) => signOne(key, SUBSTRATE_PAYLOAD))
+    const signature = await withKey(world.vault, request, async (key) => signOne(key, SUBSTRATE_PAYLOAD))
     expect(verifySr25519(SUBSTRATE_BYTES, signature, publicKey)).toBe(true)
   })
 
@@ -245,9 +245,9 @@ describe('a wallet', () => {
       actor: ACTOR,
     } as const
     const attempts = [
-      () => custody.vault.newWallet({ ...input, walletId: randomUUID(), projectId: projectId.toUpperCase() }),
-      () => custody.vault.newWallet({ ...input, walletId: odd, projectId }),
-      () => custody.vault.newProject({ projectId: odd, developerSecret: null, actor: 'operator' }),
+      () => world.vault.newWallet({ ...input, walletId: randomUUID(), projectId: projectId.toUpperCase() }),
+      () => world.vault.newWallet({ ...input, walletId: odd, projectId }),
+      () => world.vault.newProject({ projectId: odd, developerSecret: null, actor: 'operator' }),
     ]
     for (const attempt of attempts) await expect(attempt()).rejects.toThrow('not a UUID in lower case')
   })
@@ -259,14 +259,14 @@ describe('a wallet', () => {
       controlMode: 'developer',
       credentials: GIVEN.secret,
     } as const
-    expect(await codeOf(custody.wallet(input))).toBe('not_found')
+    expect(await codeOf(world.wallet(input))).toBe('not_found')
   })
 
   longTest('for a new owner on all networks at once: they share one seed and one PIN', async () => {
     const ownerId = randomUUID()
     const networks = ['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'] as const
     const input = { projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin } as const
-    const made = await Promise.all(networks.map((network) => custody.wallet({ ...input, network })))
+    const made = await Promise.all(networks.map((network) => world.wallet({ ...input, network })))
     expect(new Set(made.map(({ keyringId }) => keyringId)).size).toBe(1)
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, user_keys: 1, wallets: 6, wallet_keys: 6 })
   })
@@ -304,21 +304,21 @@ describe('the same wallet, made again by its id', () => {
     '%s has the same keyring and public key, and nothing more is written',
     async (_what, callOfOwner) => {
       const call = await callOfOwner()
-      const first = await custody.vault.newWallet(call)
+      const first = await world.vault.newWallet(call)
       const written = await counts(call.ownerId)
-      const again = await custody.vault.newWallet(call)
+      const again = await world.vault.newWallet(call)
       expect([again.keyringId, again.publicKey]).toEqual([first.keyringId, first.publicKey])
       // Somebody may have seen the address of the seed meanwhile.
       expect(again.keyUsedSince).toEqual(call.imported === undefined ? expect.any(Date) : 'ever')
       expect(await counts(call.ownerId)).toEqual(written)
       const wallet = { ...call, id: call.walletId, ...first }
       const credentials = call.controlMode === 'user' ? GIVEN.pin : GIVEN.secret
-      expect(await custody.vault.newWallet({ ...call, credentials })).toEqual(again)
-      await insertWallet(custody.api, { ...wallet, name: 'w', mac: NO_MAC })
-      const signed = withKey(custody.vault, { wallet, credentials, actor: ACTOR }, signOne)
+      expect(await world.vault.newWallet({ ...call, credentials })).toEqual(again)
+      await insertWallet(world.api, { ...wallet, name: 'w', mac: NO_MAC })
+      const signed = withKey(world.vault, { wallet, credentials, actor: ACTOR }, signOne)
       expect((await signed).length).toBe(65)
       // The next case imports the same key, which a project has once.
-      await custody.sql`update wallets set address = id::text where id = ${wallet.id}`
+      await world.sql`update wallets set address = id::text where id = ${wallet.id}`
     },
   )
 
@@ -332,7 +332,7 @@ describe('the same wallet, made again by its id', () => {
     const call = callOf(await by())
     const before = await counts(call.ownerId)
     const length = isLong ? 20 : 4
-    const atOnce = Array.from({ length }, (_, index) => (index % 2 ? other : custody.vault).newWallet(call))
+    const atOnce = Array.from({ length }, (_, index) => (index % 2 ? other : world.vault).newWallet(call))
     const made = await Promise.all(atOnce)
     expect(new Set(made.map(({ keyringId, publicKey }) => keyringId + hexOf(publicKey))).size).toBe(1)
     const [keys, audit] = [Number(before.wallet_keys) + 1, Number(before.audit) + 1]
@@ -341,11 +341,11 @@ describe('the same wallet, made again by its id', () => {
 
   test('needs the credential again', async () => {
     const call = callOf(userOf(randomUUID()))
-    await custody.vault.newWallet(call)
+    await world.vault.newWallet(call)
     const codes = [
-      await codeOf(custody.vault.newWallet({ ...call, credentials: {} })),
-      await codeOf(custody.vault.newWallet({ ...call, credentials: GIVEN.secret })),
-      await codeOf(custody.vault.newWallet({ ...call, credentials: { userPin: '654321' } })),
+      await codeOf(world.vault.newWallet({ ...call, credentials: {} })),
+      await codeOf(world.vault.newWallet({ ...call, credentials: GIVEN.secret })),
+      await codeOf(world.vault.newWallet({ ...call, credentials: { userPin: '654321' } })),
     ]
     expect(codes).toEqual([requires, requires, 'INVALID_SECRET'])
     expect(await guesses(call.ownerId)).toEqual({ fails: 1, total: 1 })
@@ -354,21 +354,21 @@ describe('the same wallet, made again by its id', () => {
   test('is refused with another network, owner, control mode, project or key', async () => {
     const ownerId = await OWNERS['a user lock']()
     const call = callOf(userOf(ownerId))
-    await custody.vault.newWallet(call)
+    await world.vault.newWallet(call)
     const imported = callOf({ ...developerOf(randomUUID()), imported: KEY })
-    await custody.vault.newWallet(imported)
+    await world.vault.newWallet(imported)
     const wrong = { ...call, credentials: { userPin: '654321' } }
     const others = [
       { ...wrong, network: 'Base' },
       { ...wrong, ownerId: randomUUID() },
-      { ...wrong, projectId: await custody.project() },
+      { ...wrong, projectId: await world.project() },
       { ...call, ...developerOf(ownerId), credentials: GIVEN.both },
       { ...call, imported: KEY },
       { ...imported, ownerId: randomUUID() },
       { ...imported, imported: { privateKey: '1'.padStart(64, '0') } },
       { ...imported, imported: undefined },
     ] as const
-    for (const other of others) expect(await codeOf(custody.vault.newWallet(other))).toBe('idempotency_mismatch')
+    for (const other of others) expect(await codeOf(world.vault.newWallet(other))).toBe('idempotency_mismatch')
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallet_keys: 2 })
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
   })
@@ -380,7 +380,7 @@ describe('a wrong credential', () => {
     ownerId: string,
     controlMode: ControlMode,
     credentials: { developerSecret?: string; userPin?: string },
-  ) => codeOf(custody.wallet({ projectId, ownerId, controlMode, credentials, network: 'Avalanche' }))
+  ) => codeOf(world.wallet({ projectId, ownerId, controlMode, credentials, network: 'Avalanche' }))
 
   test('makes no wallet for a new owner if it is the developer secret', async () => {
     const ownerId = randomUUID()
@@ -416,27 +416,27 @@ describe('a wrong credential', () => {
 describe('on testnet', () => {
   test('the secret is the published constant, whether it is given or not', async () => {
     expect(TESTNET_DEVELOPER_SECRET).toBe('testnet-secret')
-    expect(await codeOf(custody.project(null))).toBe('resolved')
-    expect(await codeOf(custody.project(TESTNET_DEVELOPER_SECRET))).toBe('resolved')
-    expect(await codeOf(custody.project('a-secret-of-my-own'))).toBe('invalid_input')
+    expect(await codeOf(world.project(null))).toBe('resolved')
+    expect(await codeOf(world.project(TESTNET_DEVELOPER_SECRET))).toBe('resolved')
+    expect(await codeOf(world.project('a-secret-of-my-own'))).toBe('invalid_input')
   })
 })
 
 describe('the same project, made again by its id', () => {
   const keysOf = async (of: string) => {
-    const { rows } = await custody.db.execute(sql`select p.wrapped, d.sealed,
+    const { rows } = await world.db.execute(sql`select p.wrapped, d.sealed,
       (select count(*)::int from audit where project_id = ${of} and action = 'project_created') as told
       from project_keys p left join developer_keys d using (project_id) where project_id = ${of}`)
     return rows
   }
-  const make = (of: string, developerSecret: string | null, vault = custody.vault) =>
+  const make = (of: string, developerSecret: string | null, vault = world.vault) =>
     vault.newProject({ projectId: of, developerSecret, actor: 'operator' })
 
   test('has the same keys, also many times at once, by two processes', async () => {
     const of = randomUUID()
-    await insertProject(custody.api, { id: of, name: 'Again', activatedAt: null })
+    await insertProject(world.api, { id: of, name: 'Again', activatedAt: null })
     const length = isLong ? 20 : 6
-    await Promise.all(Array.from({ length }, (_, index) => make(of, null, index % 2 ? other : custody.vault)))
+    await Promise.all(Array.from({ length }, (_, index) => make(of, null, index % 2 ? other : world.vault)))
     const keys = await keysOf(of)
     expect(keys).toMatchObject([{ told: 1 }])
     await make(of, TESTNET_DEVELOPER_SECRET)
@@ -446,9 +446,9 @@ describe('the same project, made again by its id', () => {
 
 describe('on mainnet', () => {
   const own = 'correct horse battery'
-  let mainnet: Custody
+  let mainnet: VaultWorld
   beforeAll(async () => {
-    mainnet = await openCustody('mainnet')
+    mainnet = await openWorld('mainnet')
   })
   afterAll(() => mainnet.close())
 

@@ -13,7 +13,7 @@ import { identityOf, openUserKey, sealUserKey } from '../../src/vault/rooms/seal
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
 import { withKey } from '../support/keys.ts'
 import { longTest } from '../support/long.ts'
-import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, payloadFor, SECRET, signOne } from './support.ts'
+import { ACTOR, codeOf, openTestRootKey, openWorld, payloadFor, SECRET, signOne, type VaultWorld } from './support.ts'
 import { ANVIL } from './vectors.ts'
 
 const PIN = '493817'
@@ -67,18 +67,18 @@ test.each([PIN, '271828', '604913', '320199', '314699', '311399', '189912', '201
 )
 
 describe('an obvious PIN', () => {
-  let custody: Custody
+  let world: VaultWorld
   let sql: Sql
   let projectId: string
 
   beforeAll(async () => {
-    custody = await openCustody()
-    sql = postgres(custody.url, { max: 1, onnotice: () => {} })
-    projectId = await custody.project()
+    world = await openWorld()
+    sql = postgres(world.url, { max: 1, onnotice: () => {} })
+    projectId = await world.project()
   })
   afterAll(async () => {
     await sql?.end()
-    await custody?.close()
+    await world?.close()
   })
 
   const ofUser = (ownerId: string, userPin: string, rest: object = {}) =>
@@ -93,14 +93,14 @@ describe('an obvious PIN', () => {
     return { ...row }
   }
   const sign = (wallet: WalletRow, credentials: Credentials) =>
-    withKey(custody.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
+    withKey(world.vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
 
   /** Gives an owner a PIN as an earlier version of the service did, which took every one. */
   const giveObviousPin = async (wallet: WalletRow) => {
     const { ownerId } = wallet
     const of = { projectId, ownerId, version: 1 }
-    const rootKeys = createRootKeys({ db: custody.db, rootKey: await openTestRootKey() })
-    const projectKeys = createProjectKeys({ db: custody.db, rootKeys })
+    const rootKeys = createRootKeys({ db: world.db, rootKey: await openTestRootKey() })
+    const projectKeys = createProjectKeys({ db: world.db, rootKeys })
     const [row] = await sql`select salt, sealed from user_keys where owner_id = ${ownerId}`
     const [salt, sealed] = [row?.salt as Uint8Array, row?.sealed as Uint8Array]
     const identity = identityOf.userKey(of)
@@ -118,23 +118,23 @@ describe('an obvious PIN', () => {
     ['an import', { imported: { privateKey: ANVIL.privateKey } }],
   ])('is refused for %s, and nothing is made', async (_, rest) => {
     const ownerId = randomUUID()
-    expect(await codeOf(custody.wallet(ofUser(ownerId, OBVIOUS, rest)))).toBe('pin_obvious')
+    expect(await codeOf(world.wallet(ofUser(ownerId, OBVIOUS, rest)))).toBe('pin_obvious')
     expect(await rowsOf(ownerId)).toEqual({ keyrings: 0, user_keys: 0 })
   })
 
   test('is refused for an owner who has a developer’s wallet and no PIN, before the secret is checked', async () => {
     const ownerId = randomUUID()
-    await custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: { developerSecret: SECRET } })
+    await world.wallet({ projectId, ownerId, controlMode: 'developer', credentials: { developerSecret: SECRET } })
     const credentials = { userPin: OBVIOUS, developerSecret: 'wrong' }
-    const second = custody.wallet({ ...ofUser(ownerId, OBVIOUS), network: 'Base', credentials })
+    const second = world.wallet({ ...ofUser(ownerId, OBVIOUS), network: 'Base', credentials })
     expect(await codeOf(second)).toBe('pin_obvious')
     expect(await rowsOf(ownerId)).toEqual({ keyrings: 1, user_keys: 0 })
   })
 
   test('is refused as a new PIN, before the old one is checked', async () => {
-    const wallet = await custody.wallet(ofUser(randomUUID(), PIN))
+    const wallet = await world.wallet(ofUser(randomUUID(), PIN))
     for (const oldPin of [PIN, '000001']) {
-      const change = custody.vault.changeUserPin({ wallet, oldPin, newPin: '311299', actor: ACTOR })
+      const change = world.vault.changeUserPin({ wallet, oldPin, newPin: '311299', actor: ACTOR })
       expect(await codeOf(change)).toBe('pin_obvious')
     }
     expect(await guesses(wallet.ownerId)).toEqual({ fails: 0, total: 0 })
@@ -142,10 +142,10 @@ describe('an obvious PIN', () => {
   })
 
   test('is refused with an error that says what would be right and does not repeat the PIN', async () => {
-    const wallet = await custody.wallet(ofUser(randomUUID(), PIN))
+    const wallet = await world.wallet(ofUser(randomUUID(), PIN))
     const refused = [
-      custody.wallet(ofUser(randomUUID(), '311299')),
-      custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '311299', actor: ACTOR }),
+      world.wallet(ofUser(randomUUID(), '311299')),
+      world.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '311299', actor: ACTOR }),
     ]
     const sentences = await Promise.all(
       refused.map((each) =>
@@ -167,13 +167,13 @@ describe('an obvious PIN', () => {
 
   test('that an owner already has opens wallets, creates further ones, and can be changed', async () => {
     const ownerId = randomUUID()
-    const wallet = await custody.wallet(ofUser(ownerId, PIN))
+    const wallet = await world.wallet(ofUser(ownerId, PIN))
     await giveObviousPin(wallet)
     expect(await codeOf(sign(wallet, { userPin: PIN }))).toBe('INVALID_SECRET')
     expect((await sign(wallet, { userPin: OBVIOUS })).length).toBe(65)
-    const second = await custody.wallet({ ...ofUser(ownerId, OBVIOUS), network: 'Base' })
+    const second = await world.wallet({ ...ofUser(ownerId, OBVIOUS), network: 'Base' })
     expect((await sign(second, { userPin: OBVIOUS })).length).toBe(65)
-    await custody.vault.changeUserPin({ wallet, oldPin: OBVIOUS, newPin: '271828', actor: ACTOR })
+    await world.vault.changeUserPin({ wallet, oldPin: OBVIOUS, newPin: '271828', actor: ACTOR })
     expect((await sign(second, { userPin: '271828' })).length).toBe(65)
   })
 })

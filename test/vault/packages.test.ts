@@ -79,10 +79,10 @@ const packageOf = (path: string): string | undefined =>
 
 const textOf = (names: Iterable<string | undefined>) => [...new Set(names)].filter((name) => name !== undefined).sort()
 
-test('custody loads few packages, and no others than these', async () => {
+test('the vault loads few packages, and no others than these', async () => {
   const inputs = await graphOf(VAULT)
   const loaded = textOf(Object.keys(inputs).map(packageOf))
-  console.log(`custody loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
+  console.log(`the vault loads ${loaded.length} packages of JavaScript: ${loaded.join(', ')}`)
   expect(loaded).toEqual(EXPECTED)
 })
 
@@ -129,7 +129,7 @@ longTest('a vault that has signed has loaded exactly these packages', async () =
   expect(loaded.filter((name) => !isNative(name))).toEqual(ALL.toSorted())
 })
 
-test('custody loads native code and clients of key services only by the names above', async () => {
+test('the vault loads native code and clients of key services only by the names above', async () => {
   const inputs = await graphOf(VAULT)
   const imports = Object.values(inputs).flatMap((input) => input.imports)
   const outside = imports.filter(({ external, path }) => external === true && !path.startsWith('node:'))

@@ -34,8 +34,8 @@ import {
   freezing,
   hexOf,
   newTerms,
-  openCustody,
   openTestRootKey,
+  openWorld,
   payloadFor,
   SECRET,
   SUBSTRATE_BYTES,
@@ -50,19 +50,19 @@ const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
 
-const custody = await shared(openCustody())
-const other = await custody.another()
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const other = await world.another()
+const { sql } = world
+const projectId = await world.project()
 
 const userWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
-  custody.wallet({ projectId, ownerId, network, controlMode: 'user', credentials: pin })
+  world.wallet({ projectId, ownerId, network, controlMode: 'user', credentials: pin })
 
 const sign = (
   wallet: WalletRow,
   use: { readonly credentials: Credentials; readonly terms?: PolicyTerms; readonly vault?: OperatorVault },
 ) => {
-  const { credentials, terms, vault = custody.vault } = use
+  const { credentials, terms, vault = world.vault } = use
   const request = { wallet, credentials, actor: ACTOR }
   return terms === undefined
     ? withKey(vault, request, async (key) => hexOf(await signOne(key, payloadFor(wallet))))
@@ -70,14 +70,14 @@ const sign = (
 }
 
 const revoke = (wallet: TestWallet, { id: policyId }: PolicyTerms, credentials: Credentials = secret) =>
-  custody.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
+  world.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
 
 const make = (
   wallet: TestWallet,
   terms: PolicyTerms,
   use: { credentials?: Credentials; vault?: OperatorVault } = {},
 ) => {
-  const { credentials = both, vault = custody.vault } = use
+  const { credentials = both, vault = world.vault } = use
   return vault.newPolicy({ wallet, credentials, actor: ACTOR, name: '', terms })
 }
 
@@ -89,7 +89,7 @@ const guesses = async ({ ownerId }: WalletRow) => {
 describe('a policy lock', () => {
   const newDelegated = async () => {
     const wallet = await userWallet()
-    return { wallet, terms: await custody.policy(wallet, both) }
+    return { wallet, terms: await world.policy(wallet, both) }
   }
   /** For what opens nothing and changes nothing. */
   let refused: ReturnType<typeof newDelegated> | null = null
@@ -98,9 +98,9 @@ describe('a policy lock', () => {
     'opens the key that the PIN opens, with only the secret, in every process, and only for its policy',
     async () => {
       const wallet = await userWallet()
-      const terms = await custody.policy(wallet, both)
+      const terms = await world.policy(wallet, both)
       const signature = await sign(wallet, { credentials: pin })
-      for (const vault of [custody.vault, other]) {
+      for (const vault of [world.vault, other]) {
         expect(await sign(wallet, { credentials: secret, terms, vault })).toBe(signature)
       }
       expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
@@ -122,7 +122,7 @@ describe('a policy lock', () => {
   test('opens no other wallet, not even one of the same owner with the same private key', async () => {
     const wallet = await userWallet()
     const sibling = await userWallet(wallet.ownerId, 'Base')
-    const terms = await custody.policy(wallet, both)
+    const terms = await world.policy(wallet, both)
     expect(await codeOf(sign(sibling, { credentials: secret, terms }))).toBe('policy_denied')
     // The policy's row is changed in the database to name another wallet.
     await sql`update policies set wallet_id = ${sibling.id} where id = ${terms.id}`
@@ -131,10 +131,10 @@ describe('a policy lock', () => {
 
   test('of a wallet on a Substrate network opens its sr25519 key, but no EVM wallet of the owner', async () => {
     const input = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
-    const wallet = await custody.wallet({ ...input, network: 'Vara' })
+    const wallet = await world.wallet({ ...input, network: 'Vara' })
     const evm = await userWallet(input.ownerId)
-    const terms = await custody.policy(wallet, both)
-    for (const vault of [custody.vault, other]) {
+    const terms = await world.policy(wallet, both)
+    for (const vault of [world.vault, other]) {
       const signature = await sign(wallet, { credentials: secret, terms, vault })
       expect(verifySr25519(SUBSTRATE_BYTES, bytesOf(signature), wallet.publicKey)).toBe(true)
     }
@@ -166,24 +166,24 @@ describe('a policy lock', () => {
 
   test('does not open from the row of another policy', async () => {
     const second = await userWallet()
-    const two = await custody.policy(second, both)
+    const two = await world.policy(second, both)
     if (isLong) {
       const wallet = await userWallet()
-      const one = await custody.policy(wallet, both)
+      const one = await world.policy(wallet, both)
       await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${two.id}) where policy_id = ${one.id}`
       expect(await codeOf(sign(wallet, { credentials: secret, terms: one }))).toBe('policy_denied')
     }
-    const third = await custody.policy(second, both)
+    const third = await world.policy(second, both)
     await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${third.id}) where policy_id = ${two.id}`
     expect(await codeOf(sign(second, { credentials: secret, terms: two }))).toBe('policy_denied')
   })
 
   test('of a frozen wallet opens nothing, but can be revoked', async () => {
     const wallet = await userWallet()
-    const terms = await custody.policy(wallet, both)
-    await freezing(custody, wallet)
+    const terms = await world.policy(wallet, both)
+    await freezing(world, wallet)
     expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('frozen')
-    expect(await codeOf(custody.policy(wallet, both))).toBe('frozen')
+    expect(await codeOf(world.policy(wallet, both))).toBe('frozen')
     expect(await codeOf(revoke(wallet, terms))).toBe('resolved')
   })
 })
@@ -194,10 +194,10 @@ describe('a policy', () => {
 
   test('is made with the PIN alone, which the developer never sees, and again with the secret', async () => {
     const wallet = await userWallet()
-    const terms = await custody.policy(wallet, pin)
+    const terms = await world.policy(wallet, pin)
     expect(await codeOf(make(wallet, terms))).toBe('resolved')
     const signature = await sign(wallet, { credentials: pin })
-    for (const vault of [custody.vault, other]) {
+    for (const vault of [world.vault, other]) {
       expect(await sign(wallet, { credentials: secret, terms, vault })).toBe(signature)
     }
     await revoke(wallet, terms)
@@ -205,11 +205,11 @@ describe('a policy', () => {
   })
 
   test('is not made for the public key of another developer that somebody put into the row', async () => {
-    const [of, from] = [await custody.project(), await custody.project()]
-    const wallet = await custody.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
+    const [of, from] = [await world.project(), await world.project()]
+    const wallet = await world.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
     const swap = sql`update developer_keys set sealed = (select sealed from developer_keys where project_id = ${from})`
     await sql`${swap} where project_id = ${of}`
-    expect(await codeOf(custody.policy(wallet, pin))).toBe('internal')
+    expect(await codeOf(world.policy(wallet, pin))).toBe('internal')
     expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(0)
   })
 
@@ -223,16 +223,16 @@ describe('a policy', () => {
     unmade ??= userWallet()
     const wallet = await unmade
     const before = await guesses(wallet)
-    expect(await codeOf(custody.policy(wallet, credentials))).toBe(code)
+    expect(await codeOf(world.policy(wallet, credentials))).toBe(code)
     expect(await guesses(wallet)).toEqual({ fails: before.fails + fails, total: before.total + fails })
     expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(0)
   })
 
   test('is revoked with either credential, but not a wrong one; only its own lock is deleted', async () => {
     const wallet = await userWallet()
-    const stays = await custody.policy(wallet, both)
+    const stays = await world.policy(wallet, both)
     for (const right of [secret, pin]) {
-      const terms = await custody.policy(wallet, both)
+      const terms = await world.policy(wallet, both)
       const wrong = [
         [{}, 'credential_required'],
         [both, 'credential_ambiguous'],
@@ -243,7 +243,7 @@ describe('a policy', () => {
         expect(await codeOf(revoke(wallet, terms, credentials))).toBe(code)
       }
       await revoke(wallet, terms, right)
-      for (const vault of isLong ? [custody.vault, other] : [other]) {
+      for (const vault of isLong ? [world.vault, other] : [other]) {
         expect(await codeOf(sign(wallet, { credentials: secret, terms, vault }))).toBe('policy_denied')
         expect(await codeOf(sign(wallet, { credentials: secret, terms: stays, vault }))).toBe('resolved')
       }
@@ -252,13 +252,13 @@ describe('a policy', () => {
   })
 
   longTest('that is made while the project’s key is rotated is sealed under the new key', async () => {
-    const of = await custody.project()
-    const wallet = await custody.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
+    const of = await world.project()
+    const wallet = await world.wallet({ projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin })
     const terms = newTerms(wallet)
     const rotation = { projectId: of, resume: false, actor: 'operator' }
     const made = await whileGuessing(sql, wallet, {
       begin: () => make(wallet, terms),
-      meanwhile: () => custody.vault.rotateProjectKey(rotation),
+      meanwhile: () => world.vault.rotateProjectKey(rotation),
     })
     expect(made.id).toBe(terms.id)
     const [lock] = await sql`select get_byte(sealed, 5) as version from policy_locks where policy_id = ${terms.id}`
@@ -272,7 +272,7 @@ describe('a policy', () => {
       const wallet = await userWallet()
       const terms = { ...newTerms(wallet), expiresAt: new Date('2099-01-01T00:00:00.123Z'), maxTotalValue: 10n ** 30n }
       const atOnce = Array.from({ length: 20 }, (_, index) =>
-        make(wallet, terms, { vault: index % 2 ? other : custody.vault }),
+        make(wallet, terms, { vault: index % 2 ? other : world.vault }),
       )
       const [first, ...others] = await Promise.all(atOnce)
       for (const each of [...others, await make(wallet, terms)]) expect(each).toEqual(first as PolicyRow)
@@ -291,7 +291,7 @@ describe('a policy', () => {
 
   test('is not made again by its id for another wallet or with other terms, and no guess is charged', async () => {
     const [wallet, second] = [await userWallet(), await userWallet()]
-    const terms = await custody.policy(wallet, both)
+    const terms = await world.policy(wallet, both)
     const others: Partial<PolicyTerms>[] = [
       { argumentRules: [] },
       { expiresAt: new Date() },
@@ -309,16 +309,16 @@ describe('a policy', () => {
 
   test('is not revoked by the credential of another wallet', async () => {
     const [wallet, second] = [await userWallet(), await userWallet()]
-    const terms = await custody.policy(wallet, both)
+    const terms = await world.policy(wallet, both)
     expect(await codeOf(revoke(second, terms, pin))).toBe('not_found')
     expect(await codeOf(sign(wallet, { credentials: secret, terms }))).toBe('resolved')
   })
 
   test('has audit rows for its creation, its use and its revocation', async () => {
     const wallet = await userWallet()
-    const terms = await custody.policy(wallet, both)
+    const terms = await world.policy(wallet, both)
     const request = { wallet, credentials: secret, actor: ACTOR, terms }
-    const signature = await withPolicyKey(custody.vault, request, (key) => signOneBy(key))
+    const signature = await withPolicyKey(world.vault, request, (key) => signOneBy(key))
     const { hash } = traceSignature({ payload: EVM_PAYLOAD, bytes: EVM_DIGEST, signature, publicKey: wallet.publicKey })
     await revoke(wallet, terms)
     const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
@@ -341,11 +341,11 @@ describe('a policy', () => {
 
 describe('the stored bytes', () => {
   test('of a policy lock, with the root key and the developer’s secret, open only one private key', async () => {
-    const project = await custody.project()
+    const project = await world.project()
     const input = { projectId: project, ownerId: 'o', controlMode: 'user', credentials: pin } as const
-    const wallet = await custody.wallet(input)
-    const sibling = await custody.wallet({ ...input, network: 'Base' })
-    const terms = await custody.policy(wallet, both)
+    const wallet = await world.wallet(input)
+    const sibling = await world.wallet({ ...input, network: 'Base' })
+    const terms = await world.policy(wallet, both)
     const { keyringId } = wallet
 
     // Everything that a thief of the database, the root key and the secret can open, following the description.

@@ -17,7 +17,7 @@ import {
   codeOf,
   EVM_PAYLOAD,
   freezing,
-  openCustody,
+  openWorld,
   SECRET,
   signOneBy,
   type TestWallet,
@@ -28,22 +28,22 @@ const pin = { userPin: '493817' }
 const secret = { developerSecret: SECRET }
 const UINT256_MAX = (1n << 256n) - 1n
 
-const custody = await shared(openCustody())
-const other = await custody.another()
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const other = await world.another()
+const { sql } = world
+const projectId = await world.project()
 
-const newWallet = () => custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin })
+const newWallet = () => world.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin })
 const sharedWallet = await newWallet()
 
 const newPolicy = async (agreed: Partial<PolicyTerms>, wallet: TestWallet = sharedWallet) => {
-  return { wallet, terms: await custody.policy(wallet, { ...secret, ...pin }, agreed) }
+  return { wallet, terms: await world.policy(wallet, { ...secret, ...pin }, agreed) }
 }
 
 type Delegated = { readonly wallet: TestWallet; readonly terms: PolicyTerms }
 
 const charge = ({ wallet, terms }: Delegated, use: { value?: bigint; fee?: bigint; vault?: OperatorVault } = {}) => {
-  const { value = 0n, fee = 0n, vault = custody.vault } = use
+  const { value = 0n, fee = 0n, vault = world.vault } = use
   return withPolicyKey(vault, { wallet, credentials: secret, actor: ACTOR, terms }, (key) =>
     signOneBy(key, { value, fee }),
   )
@@ -58,9 +58,7 @@ const AT_ONCE = isLong ? 100 : 8
 
 describe('many uses at once, over two processes, exceed', () => {
   const atOnce = (of: Delegated, use: { value?: bigint; fee?: bigint }) =>
-    tally(
-      Array.from({ length: AT_ONCE }, (_, index) => charge(of, { ...use, vault: index % 2 ? other : custody.vault })),
-    )
+    tally(Array.from({ length: AT_ONCE }, (_, index) => charge(of, { ...use, vault: index % 2 ? other : world.vault })))
 
   test('no limit of uses', async () => {
     const of = await newPolicy({ maxUses: 7 })
@@ -108,7 +106,7 @@ test('what somebody sets back while a key is open is found by the charge', async
   const second = await newPolicy({ maxUses: 2 })
   expect(await codeOf(charge(second))).toBe('resolved')
   const request = { ...second, credentials: secret, actor: ACTOR }
-  const late = withPolicyKey(custody.vault, request, async (key) => {
+  const late = withPolicyKey(world.vault, request, async (key) => {
     await sql`update policies set uses = 0 where id = ${second.terms.id}`
     await signOneBy(key)
   })
@@ -132,7 +130,7 @@ test('a key is not lent if what was spent was set back, or if the policy was rev
   const { id } = of.terms
   let lent = 0
   const lend = () =>
-    withPolicyKey(custody.vault, { ...of, credentials: secret, actor: ACTOR }, async () => {
+    withPolicyKey(world.vault, { ...of, credentials: secret, actor: ACTOR }, async () => {
       lent += 1
     })
   await sql`update policies set uses = 0 where id = ${id}`
@@ -149,13 +147,13 @@ test('a key is not lent if what was spent was set back, or if the policy was rev
 test('a key that was closed charges nothing', async () => {
   const of = await newPolicy({})
   const request = { ...of, credentials: secret, actor: ACTOR }
-  const kept = await withPolicyKey(custody.vault, request, async (key) => key)
+  const kept = await withPolicyKey(world.vault, request, async (key) => key)
   await expect(signOneBy(kept)).rejects.toThrow('after it was closed')
   expect(await spent(of)).toEqual([0, '0', '0'])
 })
 
 describe('policies that were opened for one use', () => {
-  const opened = ({ wallet }: Pick<Delegated, 'wallet'>, vault = custody.vault) =>
+  const opened = ({ wallet }: Pick<Delegated, 'wallet'>, vault = world.vault) =>
     vault.openPolicies({ wallet, credentials: secret, actor: ACTOR, limit: 9 })
   const signBy = (policies: OpenPolicies, { terms }: Pick<Delegated, 'terms'>, value = 0n) =>
     policies.sign(
@@ -166,7 +164,7 @@ describe('policies that were opened for one use', () => {
   test('exceed no limit, however many were opened before the first was charged', async () => {
     const of = await newPolicy({ maxTotalValue: 20n }, await newWallet())
     const all = await Promise.all(
-      Array.from({ length: AT_ONCE }, (_, index) => opened(of, index % 2 ? other : custody.vault)),
+      Array.from({ length: AT_ONCE }, (_, index) => opened(of, index % 2 ? other : world.vault)),
     )
     expect(await tally(all.map((policies) => signBy(policies, of, 3n)))).toEqual({
       resolved: 6,
@@ -199,7 +197,7 @@ describe('policies that were opened for one use', () => {
     const wallet = await newWallet()
     const revoked = await newPolicy({}, wallet)
     const { terms } = revoked
-    const revoke = () => custody.vault.revokePolicy({ wallet, credentials: pin, actor: ACTOR, policyId: terms.id })
+    const revoke = () => world.vault.revokePolicy({ wallet, credentials: pin, actor: ACTOR, policyId: terms.id })
     expect(await change(revoked, revoke)).toMatchObject([{ reason: ended }, { reason: { name: 'KeyClosed' } }])
     const back = await newPolicy({}, wallet)
     await charge(back)
@@ -226,12 +224,12 @@ describe('policies that were opened for one use', () => {
     const [of, another] = [await newPolicy({}, await newWallet()), await newPolicy({})]
     const { wallet } = of
     const wrong = { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR, limit: 9 }
-    expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('INVALID_SECRET')
-    expect(await codeOf(custody.vault.openPolicies({ ...wrong, credentials: pin }))).toBe('credential_required')
+    expect(await codeOf(world.vault.openPolicies(wrong))).toBe('INVALID_SECRET')
+    expect(await codeOf(world.vault.openPolicies({ ...wrong, credentials: pin }))).toBe('credential_required')
     using policies = await opened(of)
     expect(await codeOf(signBy(policies, another))).toBe('policy_denied')
-    const release = await freezing(custody, wallet)
-    expect(await codeOf(custody.vault.openPolicies(wrong))).toBe('frozen')
+    const release = await freezing(world, wallet)
+    expect(await codeOf(world.vault.openPolicies(wrong))).toBe('frozen')
     await release()
     expect([await spent(of), await spent(another)]).toEqual([
       [0, '0', '0'],
@@ -243,11 +241,11 @@ describe('policies that were opened for one use', () => {
 longTest('policies and what they spent go on after a rotation of the project’s key, in every process', async () => {
   const before = await newPolicy({ maxUses: 5 })
   await charge(before)
-  const rotate = () => custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' })
+  const rotate = () => world.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' })
   expect(await rotate()).toMatchObject({ version: 2, broken: { rows: 0 } })
   const after = await newPolicy({ maxUses: 5 })
   await rotate()
-  for (const vault of [custody.vault, other, await custody.another()]) {
+  for (const vault of [world.vault, other, await world.another()]) {
     for (const of of [before, after]) expect(await codeOf(charge(of, { vault }))).toBe('resolved')
   }
   expect([await spent(before), await spent(after)]).toEqual([
@@ -260,7 +258,7 @@ longTest('a rotation leaves the lock of an edited policy as it is, and names it'
   const { terms } = await newPolicy({ maxUses: 5 })
   await sql`update policies set max_uses = 6 where id = ${terms.id}`
   const [lock] = await sql`select id, sealed from policy_locks where policy_id = ${terms.id}`
-  const rotated = await custody.vault.rotateProjectKey({
+  const rotated = await world.vault.rotateProjectKey({
     projectId,
     resume: false,
     actor: 'operator',
@@ -280,13 +278,13 @@ describe('the audit tells of a use that was set back, whatever the API says of i
     const of = await newPolicy({}, await newWallet())
     const [before] = await sql`select uses, spent_value, spent_fee, mac from policies where id = ${of.terms.id}`
     const request = { wallet: of.wallet, credentials: secret, actor: ACTOR, terms: of.terms }
-    using key = await custody.vault.openKeyByPolicy(request)
+    using key = await world.vault.openKeyByPolicy(request)
     // The second is more of the same use.
     for (let signs = 0; signs < 2; signs += 1) {
       await key.sign({ value: 0n, fee: 0n }, { ...use, payloads: [EVM_PAYLOAD] }, { ...use, payloads: [EVM_PAYLOAD] })
     }
     const troubles = async () =>
-      (await custody.vault.forgedRows({ projectId })).forged.flatMap(({ id, trouble }) =>
+      (await world.vault.forgedRows({ projectId })).forged.flatMap(({ id, trouble }) =>
         id === of.terms.id ? [trouble] : [],
       )
     expect([(await spent(of))[0], await troubles()]).toEqual([1, []])
@@ -299,7 +297,7 @@ describe('the audit tells of a use that was set back, whatever the API says of i
     const [used] = await sql`
       select project_id, at, actor, action, subject, details, mac from audit where details->>'policy' = ${terms.id} limit 1`
     const troubles = async () =>
-      (await custody.vault.forgedRows({ projectId })).forged.flatMap(({ id, trouble }) =>
+      (await world.vault.forgedRows({ projectId })).forged.flatMap(({ id, trouble }) =>
         id === terms.id ? [trouble] : [],
       )
     // As if a clock of the database had been late.
@@ -315,16 +313,16 @@ describe('the audit tells of a use that was set back, whatever the API says of i
   longTest('a signature with another credential is no use of a policy that it names', async () => {
     const { wallet, terms } = await newPolicy({}, await newWallet())
     const details = { policy: terms.id, policy_uses: '1' }
-    using key = await custody.vault.openKey({ wallet, credentials: pin, actor: ACTOR })
+    using key = await world.vault.openKey({ wallet, credentials: pin, actor: ACTOR })
     await key.sign({ action: 'transaction_signed', details, payloads: [EVM_PAYLOAD] })
-    expect((await custody.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)).toEqual([])
+    expect((await world.vault.forgedRows({ projectId })).forged.filter(({ id }) => id === terms.id)).toEqual([])
     expect(await sql`select from audit where details->>'policy_uses' = '1' and subject = ${wallet.id}`).toHaveLength(0)
   })
 })
 
 longTest('a vault with a journal does not take a use for forged that began while another one was charged', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-spending-'))
-  const { db } = custody
+  const { db } = world
   const onLost = () => {}
   const settings = {
     db,
@@ -334,7 +332,7 @@ longTest('a vault with a journal does not take a use for forged that began while
     onLost,
   }
   const journal = await openJournal(settings)
-  const vault = await custody.another({ journal })
+  const vault = await world.another({ journal })
   const of = await newPolicy({})
   const request = { ...of, credentials: secret, actor: ACTOR }
   using first = await vault.openKeyByPolicy(request)

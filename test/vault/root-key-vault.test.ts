@@ -16,14 +16,14 @@ import { BRISK, type TestService } from './root-key-services/service.ts'
 import { startVault } from './root-key-services/vault.ts'
 import {
   ACTOR,
-  type Custody,
   codeOf,
   EVM_DIGEST,
-  openCustody,
   openTestRootKey,
+  openWorld,
   SECRET,
   signOne,
   type TestWallet,
+  type VaultWorld,
 } from './support.ts'
 
 const PIN = '493817'
@@ -43,7 +43,7 @@ const PROVIDERS: readonly (readonly [string, Provider])[] = [
 /** In the suite one service: the other tests of the vault have a file, and root-key-contract.test.ts has each. */
 describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key from %s', (_what, { start, id }) => {
   let service: TestService
-  let custody: Custody
+  let world: VaultWorld
   let sql: Sql
   let wallets: readonly TestWallet[]
 
@@ -60,7 +60,7 @@ describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key
     Promise.all(wallets.map((wallet) => signedBy(vault, wallet)))
   const check = async (rootKey: RootKey): Promise<string> =>
     bindDeployment({
-      db: custody.db,
+      db: world.db,
       environment: 'testnet',
       networks: [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }],
       rootKey,
@@ -71,24 +71,24 @@ describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key
 
   beforeAll(async () => {
     if (start !== null) service = await start()
-    custody = await openCustody('testnet', openKey)
-    sql = postgres(custody.url, { max: 1, onnotice: () => {} })
-    const projectId = await custody.project()
+    world = await openWorld('testnet', openKey)
+    sql = postgres(world.url, { max: 1, onnotice: () => {} })
+    const projectId = await world.project()
     const of = { projectId, ownerId: randomUUID() }
     wallets = [
-      await custody.wallet({ ...of, controlMode: 'developer', credentials: { developerSecret: SECRET } }),
-      await custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin: PIN } }),
+      await world.wallet({ ...of, controlMode: 'developer', credentials: { developerSecret: SECRET } }),
+      await world.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin: PIN } }),
     ]
   })
   afterAll(async () => {
     await sql.end()
-    await custody.close()
+    await world.close()
     await service?.stop()
   })
 
   test('signs for its wallets, in any process', async () => {
-    expect(await signAll(custody.vault)).toEqual([true, true])
-    expect(await signAll(await custody.another())).toEqual([true, true])
+    expect(await signAll(world.vault)).toEqual([true, true])
+    expect(await signAll(await world.another())).toEqual([true, true])
   })
 
   test('stores in each row the id of the key that wrapped it', async () => {
@@ -98,12 +98,12 @@ describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key
   })
 
   test('does not open a project’s key from another project’s row', async () => {
-    const [one, other] = [await custody.project(), await custody.project()]
+    const [one, other] = [await world.project(), await world.project()]
     const credentials = { developerSecret: SECRET }
     const of = { ownerId: randomUUID(), controlMode: 'developer' as const, credentials }
-    const wallet = await custody.wallet({ ...of, projectId: one })
+    const wallet = await world.wallet({ ...of, projectId: one })
     await sql`update project_keys set wrapped = (select wrapped from project_keys where project_id = ${other}) where project_id = ${one}`
-    await expect(sign(await custody.another(), wallet)).rejects.toThrow('was changed, so it was not opened')
+    await expect(sign(await world.another(), wallet)).rejects.toThrow('was changed, so it was not opened')
   })
 
   test('binds the database to it', async () => {
@@ -115,7 +115,7 @@ describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key
   afterEach(() => service.behave('well'))
 
   longTest('calls the service once for each project and process, not for every signature', async () => {
-    const vault = await custody.another()
+    const vault = await world.another()
     const before = { ...service.calls }
     for (let round = 0; round < (isLong ? 10 : 3); round += 1) await signAll(vault)
     expect(service.calls).toEqual({ ...before, decrypt: before.decrypt + 1 })
@@ -123,29 +123,29 @@ describe.each(isLong ? PROVIDERS : PROVIDERS.slice(1, 2))('a vault on a root key
 
   longTest('signs for wallets from before a rotation at the provider, and creates new ones after it', async () => {
     service.rotate()
-    const vault = await custody.another()
+    const vault = await world.another()
     expect(await signAll(vault)).toEqual([true, true])
-    const projectId = await custody.project()
+    const projectId = await world.project()
     const credentials = { developerSecret: SECRET }
-    const wallet = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials })
-    expect(await signedBy(await custody.another(), wallet)).toBe(true)
+    const wallet = await world.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials })
+    expect(await signedBy(await world.another(), wallet)).toBe(true)
   })
 
   test('answers 503 while the service is away and the project’s key is not remembered, and recovers by itself', async () => {
-    expect(await signAll(custody.vault)).toEqual([true, true])
+    expect(await signAll(world.vault)).toEqual([true, true])
     const [wallet] = wallets
     if (wallet === undefined) throw new Error('there is no wallet')
-    const other = await custody.another()
+    const other = await world.another()
     service.behave('failing')
-    expect(await signAll(custody.vault)).toEqual([true, true])
+    expect(await signAll(world.vault)).toEqual([true, true])
     expect(await codeOf(sign(other, wallet))).toBe('unavailable')
-    expect(await codeOf(custody.project())).toBe('unavailable')
+    expect(await codeOf(world.project())).toBe('unavailable')
     service.behave('well')
     expect(await signedBy(other, wallet)).toBe(true)
   })
 
   test('does not charge a right PIN as a guess while the service is away', async () => {
-    const other = await custody.another()
+    const other = await world.another()
     const wallet = wallets[1]
     if (wallet === undefined) throw new Error('there is no wallet')
     service.behave('failing')

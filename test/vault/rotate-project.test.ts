@@ -12,7 +12,7 @@ import {
   ACTOR,
   codeOf,
   hexOf,
-  openCustody,
+  openWorld,
   SECRET,
   signOne,
   signOneBy,
@@ -27,21 +27,21 @@ const pin = { userPin: PIN }
 
 let projectId: string
 
-const custody = await shared(openCustody())
-const { sql } = custody
+const world = await shared(openWorld())
+const { sql } = world
 beforeEach(async () => {
-  projectId = await custody.project()
+  projectId = await world.project()
 })
 
 const rotate = (
   input: { readonly resume?: boolean; readonly vault?: OperatorVault } = {},
 ): Promise<ProjectRotation> => {
-  const { resume = false, vault = custody.vault } = input
+  const { resume = false, vault = world.vault } = input
   return vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
 }
 
 const developerWallet = (ownerId: string = randomUUID()) =>
-  custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
+  world.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
 /** So few at the same moment that the vault refuses none. */
 const developerWallets = async (count: number): Promise<TestWallet[]> => {
   const wallets: TestWallet[] = []
@@ -51,10 +51,10 @@ const developerWallets = async (count: number): Promise<TestWallet[]> => {
   }
   return wallets
 }
-const userWallet = (ownerId: string = randomUUID(), vault: OperatorVault = custody.vault) =>
-  custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin, vault })
+const userWallet = (ownerId: string = randomUUID(), vault: OperatorVault = world.vault) =>
+  world.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin, vault })
 
-const sign = (wallet: TestWallet, vault: OperatorVault = custody.vault, userPin = PIN) =>
+const sign = (wallet: TestWallet, vault: OperatorVault = world.vault, userPin = PIN) =>
   withKey(
     vault,
     { wallet, credentials: wallet.controlMode === 'user' ? { userPin } : secret, actor: ACTOR },
@@ -97,18 +97,18 @@ describe("a rotation of a project's key", () => {
   test('re-seals every row of the project under a new version, and changes nothing else', async () => {
     const other = projectId
     const otherWallet = await developerWallet()
-    projectId = await custody.project()
+    projectId = await world.project()
     // In the long run more than a batch of a hundred, which the progress has in the suite too.
     const count = isLong ? 120 : 1
     const wallets = [...(await developerWallets(count)), await userWallet("o'brien")]
     if (isLong) wallets.push(await userWallet())
     const shared = randomUUID()
     const input = { projectId, ownerId: shared, controlMode: 'user', credentials: { ...secret, ...pin } } as const
-    const delegating = await custody.wallet({ ...input, ownerId: randomUUID(), credentials: pin })
-    wallets.push(await developerWallet(shared), await custody.wallet({ ...input, network: 'Base' }), delegating)
-    const terms = await custody.policy(delegating, { ...secret, ...pin })
+    const delegating = await world.wallet({ ...input, ownerId: randomUUID(), credentials: pin })
+    wallets.push(await developerWallet(shared), await world.wallet({ ...input, network: 'Base' }), delegating)
+    const terms = await world.policy(delegating, { ...secret, ...pin })
     const byPin = { wallet: delegating, credentials: pin, actor: ACTOR }
-    const userSecret = textOf((await custody.vault.newRecoveryCode(byPin)).recoveryCode)
+    const userSecret = textOf((await world.vault.newRecoveryCode(byPin)).recoveryCode)
     const before = await everythingElse()
     const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
 
@@ -117,7 +117,7 @@ describe("a rotation of a project's key", () => {
     expect(await versions()).toEqual({ 2: rows })
     expect(await everythingElse()).toEqual(before)
     if (isLong) expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
-    const fresh = await custody.another()
+    const fresh = await world.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
     const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, terms }
     expect(await withPolicyKey(fresh, delegated, async (key) => hexOf(await signOneBy(key)))).toBe(
@@ -135,7 +135,7 @@ describe("a rotation of a project's key", () => {
     await developerWallets(105)
     const progress: unknown[] = []
     const onProgress = (each: unknown) => progress.push(each)
-    await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' }, onProgress)
+    await world.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator' }, onProgress)
     expect(progress).toEqual([1, 101, 106, 206, 211].map((done) => ({ done, total: 211 })))
   })
 
@@ -155,7 +155,7 @@ describe("a rotation of a project's key", () => {
     const signature = await sign(wallet)
     expect(await rotate()).toMatchObject({ resealed: 4, broken: { rows: 0 } })
     expect(await versions()).toEqual({ 2: 4 })
-    expect(await sign(wallet, await custody.another())).toBe(signature)
+    expect(await sign(wallet, await world.another())).toBe(signature)
   })
 
   test('writes one audit row in the project', async () => {
@@ -172,7 +172,7 @@ describe("a rotation of a project's key", () => {
   })
 
   longTest('needs no credential: an inactive mainnet project gets a new version, with no rows under it', async () => {
-    const mainnet = await openCustody('mainnet')
+    const mainnet = await openWorld('mainnet')
     const id = await mainnet.project()
     const input = { projectId: id, resume: false, actor: 'operator' }
     expect(await mainnet.vault.rotateProjectKey(input)).toEqual({
@@ -235,7 +235,7 @@ describe('a rotation at the same time as other changes', () => {
       sql,
       { ownerId },
       {
-        begin: () => custody.wallet({ ...input, network: 'Base' }),
+        begin: () => world.wallet({ ...input, network: 'Base' }),
         meanwhile: rotate,
       },
     )
@@ -247,14 +247,14 @@ describe('a rotation at the same time as other changes', () => {
   longTest('does not hinder a new wallet that needs no new lock', async () => {
     const { ownerId } = await userWallet()
     const input = { projectId, ownerId, controlMode: 'user', credentials: pin, network: 'Base' } as const
-    const wallet = await whileGuessing(sql, { ownerId }, { begin: () => custody.wallet(input), meanwhile: rotate })
+    const wallet = await whileGuessing(sql, { ownerId }, { begin: () => world.wallet(input), meanwhile: rotate })
     expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
   longTest('waits for a wallet that is being written, and re-seals its rows too', async () => {
     const ownerId = 'in flight'
     await using release = await holdTable(sql, 'wallet_keys')
-    const writing = custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
+    const writing = world.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
     await untilWaiting(sql)
     let ended = false
     const rotation = rotate().finally(() => {
@@ -275,7 +275,7 @@ describe('a rotation at the same time as other changes', () => {
     const release = Promise.withResolvers<void>()
     // A change of the PIN has read version 1 and is about to commit; the rotation still has the earlier bytes.
     const [before] = await sql`select sealed, salt, version from user_keys where owner_id = 'changing'`
-    await custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
+    await world.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
     const [after] = await sql`select sealed, salt, version from user_keys where owner_id = 'changing'`
     await sql`update user_keys set ${sql(before ?? {})} where owner_id = 'changing'`
     const change = sql.begin(async (tx) => {
@@ -290,7 +290,7 @@ describe('a rotation at the same time as other changes', () => {
     await change
     expect(await rotation).toMatchObject({ broken: { rows: 0 } })
     expect(await versions()).toEqual({ 2: 7 })
-    expect(await codeOf(sign(wallet, custody.vault, '271828'))).toBe('resolved')
+    expect(await codeOf(sign(wallet, world.vault, '271828'))).toBe('resolved')
     expect(await codeOf(sign(wallet))).toBe('INVALID_SECRET')
     expect(await codeOf(sign(other))).toBe('resolved')
   })
@@ -298,7 +298,7 @@ describe('a rotation at the same time as other changes', () => {
   longTest(
     'loses no change of a PIN and no new wallet while it runs repeatedly',
     async () => {
-      const another = await custody.another()
+      const another = await world.another()
       const wallets = await Promise.all(Array.from({ length: 6 }, () => userWallet()))
       const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
       let running = true
@@ -310,8 +310,8 @@ describe('a rotation at the same time as other changes', () => {
       const changes = wallets.map(async (wallet, index) => {
         for (let round = 0; round < 4; round += 1) {
           const [oldPin, newPin] = [`${PIN.slice(1)}${round}`, `${PIN.slice(1)}${round + 1}`]
-          await custody.vault.changeUserPin({ wallet, oldPin: round === 0 ? PIN : oldPin, newPin, actor: ACTOR })
-          const signature = await sign(wallet, custody.vault, newPin)
+          await world.vault.changeUserPin({ wallet, oldPin: round === 0 ? PIN : oldPin, newPin, actor: ACTOR })
+          const signature = await sign(wallet, world.vault, newPin)
           expect(signature).toBe(signatures[index] ?? '')
         }
       })
@@ -333,7 +333,7 @@ describe('a rotation at the same time as other changes', () => {
       expect(await versions()).toEqual({ [newest]: 1 + 6 + 2 * (6 + 40) })
       expect(made).toHaveLength(40)
       for (const wallet of made) expect(await codeOf(sign(wallet))).toBe('resolved')
-      const finals = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault, `${PIN.slice(1)}4`)))
+      const finals = await Promise.all(wallets.map((wallet) => sign(wallet, world.vault, `${PIN.slice(1)}4`)))
       expect(finals).toEqual(signatures)
       const [guesses] = await sql`select sum(total)::int as total from pin_guesses where project_id = ${projectId}`
       expect(guesses).toEqual({ total: 0 })
@@ -344,8 +344,8 @@ describe('a rotation at the same time as other changes', () => {
   test('may run at the same time as others: in the end all rows are under the newest version', async () => {
     const count = isLong ? 110 : 2
     const wallets = await developerWallets(count)
-    const another = await custody.another()
-    const vaults = [custody.vault, another, isLong ? await custody.another() : another]
+    const another = await world.another()
+    const vaults = [world.vault, another, isLong ? await world.another() : another]
     const results = await Promise.all(vaults.map((vault) => rotate({ vault })))
     expect(results.map(({ version }) => version).sort()).toEqual([2, 3, 4])
     expect(await versions()).toEqual({ 4: 2 * count + 1 })

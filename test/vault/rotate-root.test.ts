@@ -14,45 +14,45 @@ import { isLong, longTest, someOf } from '../support/long.ts'
 import {
   ACTOR,
   bytesOf,
-  type Custody,
   codeOf,
   hexOf,
-  openCustody,
   openTestRootKey,
+  openWorld,
   SECRET,
   signOne,
   signOneBy,
   type TestWallet,
+  type VaultWorld,
 } from './support.ts'
 
-let custody: Custody
+let world: VaultWorld
 let sql: Sql
 let from: RootKey
 let to: RootKey
 let rotating: OperatorVault
 
-const openWorld = async () => {
-  custody = await openCustody()
-  sql = postgres(custody.url, { max: 3, onnotice: () => {} })
+const begin = async () => {
+  world = await openWorld()
+  sql = postgres(world.url, { max: 3, onnotice: () => {} })
   from = await openTestRootKey()
   to = await openTestRootKey(0x83)
-  rotating = await custody.another({ nextRootKey: to })
+  rotating = await world.another({ nextRootKey: to })
 }
-const closeWorld = async () => {
+const end = async () => {
   await sql.end()
-  await custody.close()
+  await world.close()
 }
 
 const rotate = (vault: OperatorVault = rotating) => vault.rotateRootKey({ actor: 'operator' })
 
 const starts = async (keys: { readonly rootKey: RootKey; readonly nextRootKey?: RootKey }): Promise<boolean> =>
-  bindDeployment({ db: custody.db, environment: 'testnet', networks: [], ...keys }).then(
+  bindDeployment({ db: world.db, environment: 'testnet', networks: [], ...keys }).then(
     () => true,
     () => false,
   )
 
-const newWallet = (projectId: string, vault: OperatorVault = custody.vault) =>
-  custody.wallet({
+const newWallet = (projectId: string, vault: OperatorVault = world.vault) =>
+  world.wallet({
     vault,
     projectId,
     ownerId: randomUUID(),
@@ -74,42 +74,42 @@ const state = async () => {
 
 const newProject = async (vault: OperatorVault): Promise<string> => {
   const projectId = randomUUID()
-  await insertProject(custody.api, { id: projectId, name: 'Test', activatedAt: null })
+  await insertProject(world.api, { id: projectId, name: 'Test', activatedAt: null })
   await vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
   return projectId
 }
 
 describe('a rotation of the root key', () => {
-  beforeEach(openWorld)
-  afterEach(closeWorld)
+  beforeEach(begin)
+  afterEach(end)
 
   longTest('keeps policies, with what they spent', async () => {
     const credentials = { developerSecret: SECRET, userPin: '493817' }
-    const of = { projectId: await custody.project(), ownerId: randomUUID(), controlMode: 'user' } as const
-    const wallet = await custody.wallet({ ...of, credentials: { userPin: '493817' } })
-    const terms = await custody.policy(wallet, credentials, { maxUses: 2 })
+    const of = { projectId: await world.project(), ownerId: randomUUID(), controlMode: 'user' } as const
+    const wallet = await world.wallet({ ...of, credentials: { userPin: '493817' } })
+    const terms = await world.policy(wallet, credentials, { maxUses: 2 })
     const use = (vault: OperatorVault) =>
       withPolicyKey(vault, { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }, (key) =>
         signOneBy(key),
       )
-    await use(custody.vault)
+    await use(world.vault)
     await rotate()
-    const after = await custody.another({ rootKey: to })
+    const after = await world.another({ rootKey: to })
     expect(await codeOf(use(after))).toBe('resolved')
     expect(await codeOf(use(after))).toBe('policy_denied')
   })
 
   test('wraps every project key with the new root key; wallets keep their keys, and new projects use the new one', async () => {
     const [total, told] = isLong ? [230, [100, 200, 230]] : [3, [3]]
-    const projects = await Promise.all(Array.from({ length: total }, () => custody.project()))
+    const projects = await Promise.all(Array.from({ length: total }, () => world.project()))
     const wallets = await Promise.all(projects.slice(0, 5).map((projectId) => newWallet(projectId)))
-    const before = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault)))
+    const before = await Promise.all(wallets.map((wallet) => sign(wallet, world.vault)))
     const progress: unknown[] = []
     const result = await rotating.rotateRootKey({ actor: 'operator' }, (each) => progress.push(each))
     expect(result).toEqual({ rootKeyId: to.id, rewrapped: total, already: false })
     expect(progress).toEqual(told.map((done) => ({ done, total })))
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: total } })
-    const after = await custody.another({ rootKey: to })
+    const after = await world.another({ rootKey: to })
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, after)))).toEqual(before)
     await newProject(after)
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: total + 1 } })
@@ -118,7 +118,7 @@ describe('a rotation of the root key', () => {
   test.each(someOf(['project_keys', 'deployment', 'deployment_key'], 3))(
     'fails if the database keeps the old row of %s, and can be repeated',
     async (table) => {
-      await custody.project()
+      await world.project()
       const [disobedience] = disobediencesOf('update')
       if (disobedience === undefined) throw new Error('there is no such disobedience')
       const failed = await whileDisobeying(sql, { table, write: 'update', disobedience }, () => rotate().catch(String))
@@ -130,20 +130,20 @@ describe('a rotation of the root key', () => {
 
   longTest('keeps the audit verifiable: what was chained before, and what comes after', async () => {
     const deploymentKeyOf = (rootKey: RootKey) =>
-      bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
+      bindDeployment({ db: world.db, environment: 'testnet', networks: [], rootKey })
     const chain = async (rootKey: RootKey) => {
-      const parts = { db: custody.db, now: () => new Date(), log: { info: () => {}, error: () => {} } }
+      const parts = { db: world.db, now: () => new Date(), log: { info: () => {}, error: () => {} } }
       await createChainer({ ...parts, deploymentKey: await deploymentKeyOf(rootKey) }).step()
     }
-    await newWallet(await custody.project())
+    await newWallet(await world.project())
     await chain(from)
-    const { heads } = await custody.vault.verifyAudit({ chain: null, heads: [] })
+    const { heads } = await world.vault.verifyAudit({ chain: null, heads: [] })
     const noted = heads.map((head) => {
       const [name = '', position = '', hex = ''] = head.split(':')
       return { chain: name, position: BigInt(position), head: bytesOf(hex) }
     })
     await rotate()
-    const after = await custody.another({ rootKey: to })
+    const after = await world.another({ rootKey: to })
     await newWallet(await newProject(after), after)
     await chain(to)
     const verified = await after.verifyAudit({ chain: null, heads: noted })
@@ -151,8 +151,8 @@ describe('a rotation of the root key', () => {
   })
 
   longTest('does not affect a running process that has both keys', async () => {
-    const [one, other] = [await newWallet(await custody.project()), await newWallet(await custody.project())]
-    const both = await custody.another({ nextRootKey: to })
+    const [one, other] = [await newWallet(await world.project()), await newWallet(await world.project())]
+    const both = await world.another({ nextRootKey: to })
     const signature = await sign(one, both)
     await rotate()
     expect(await sign(one, both)).toBe(signature)
@@ -164,8 +164,8 @@ describe('a rotation of the root key', () => {
   longTest(
     'leaves a running process with only the old key the project keys that it remembers; others are unavailable',
     async () => {
-      const [one, other] = [await newWallet(await custody.project()), await newWallet(await custody.project())]
-      const old = await custody.another()
+      const [one, other] = [await newWallet(await world.project()), await newWallet(await world.project())]
+      const old = await world.another()
       const signature = await sign(one, old)
       await rotate()
       expect(await sign(one, old)).toBe(signature)
@@ -176,7 +176,7 @@ describe('a rotation of the root key', () => {
   )
 
   longTest('writes one audit row of the deployment', async () => {
-    await custody.project()
+    await world.project()
     await rotate()
     const rows = await sql`select project_id, actor, subject, details from audit where action = 'root_key_rotated'`
     expect([...rows]).toEqual([
@@ -185,12 +185,12 @@ describe('a rotation of the root key', () => {
   })
 
   longTest('can be undone by a second rotation', async () => {
-    const wallet = await newWallet(await custody.project())
-    const signature = await sign(wallet, custody.vault)
+    const wallet = await newWallet(await world.project())
+    const signature = await sign(wallet, world.vault)
     await rotate()
-    await rotate(await custody.another({ rootKey: to, nextRootKey: from }))
+    await rotate(await world.another({ rootKey: to, nextRootKey: from }))
     expect((await state()).deployment).toBe(from.id)
-    expect(await sign(wallet, await custody.another())).toBe(signature)
+    expect(await sign(wallet, await world.another())).toBe(signature)
   })
 })
 
@@ -202,20 +202,20 @@ describe('a rotation of the root key that is over', () => {
     await starts(ends()),
   ]
   const derived = async (rootKey: RootKey) => {
-    const key = await bindDeployment({ db: custody.db, environment: 'testnet', networks: [], rootKey })
+    const key = await bindDeployment({ db: world.db, environment: 'testnet', networks: [], rootKey })
     return hexOf(key.derive('audit'))
   }
   let started: readonly boolean[]
   let deploymentKey: string
 
   beforeAll(async () => {
-    await openWorld()
-    await custody.project()
+    await begin()
+    await world.project()
     started = await startsWithEach()
     deploymentKey = await derived(from)
     await rotate()
   })
-  afterAll(closeWorld)
+  afterAll(end)
 
   test("keeps the deployment's key", async () => {
     expect(await derived(to)).toBe(deploymentKey)
@@ -235,8 +235,8 @@ describe('a rotation of the root key that is over', () => {
 })
 
 describe('a rotation at the same time as other changes', () => {
-  beforeEach(openWorld)
-  afterEach(closeWorld)
+  beforeEach(begin)
+  afterEach(end)
 
   /** The next root key; `then` runs once, while the first project key is wrapped. */
   const meanwhile = (then: () => Promise<unknown>): RootKey => {
@@ -254,19 +254,19 @@ describe('a rotation at the same time as other changes', () => {
   }
 
   longTest('includes a project that is created while it runs', async () => {
-    await custody.project()
+    await world.project()
     let made = ''
     const next = meanwhile(async () => {
-      made = await custody.project()
+      made = await world.project()
     })
-    expect(await rotate(await custody.another({ nextRootKey: next }))).toMatchObject({ rewrapped: 2 })
+    expect(await rotate(await world.another({ nextRootKey: next }))).toMatchObject({ rewrapped: 2 })
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 2 } })
-    expect(await codeOf(newWallet(made, await custody.another({ rootKey: to })))).toBe('resolved')
+    expect(await codeOf(newWallet(made, await world.another({ rootKey: to })))).toBe('resolved')
   })
 
   longTest('waits for a project that is being written, and includes it', async () => {
     await using release = await holdTable(sql, 'developer_keys')
-    const writing = newProject(custody.vault)
+    const writing = newProject(world.vault)
     await untilWaiting(sql)
     let ended = false
     const rotation = rotate().finally(() => {
@@ -281,11 +281,11 @@ describe('a rotation at the same time as other changes', () => {
   })
 
   test('makes a project that was wrapped before the rotation, but not written, begin again', async () => {
-    await custody.project()
+    await world.project()
     await using release = await holdTable(sql, 'project_keys')
     const rotation = rotate()
     await untilWaiting(sql)
-    const vaults = [await custody.another({ nextRootKey: to }), await custody.another()]
+    const vaults = [await world.another({ nextRootKey: to }), await world.another()]
     // Its code is taken at once: the second may fail before the rotation has ended.
     const writing = vaults.map((vault) => codeOf(newProject(vault)))
     await untilWaiting(sql, 3)
@@ -296,18 +296,18 @@ describe('a rotation at the same time as other changes', () => {
   })
 
   longTest('may run twice at the same time to the same key: one run does it', async () => {
-    await Promise.all(Array.from({ length: 20 }, () => custody.project()))
-    const results = await Promise.all([rotate(), rotate(await custody.another({ nextRootKey: to })), rotate()])
+    await Promise.all(Array.from({ length: 20 }, () => world.project()))
+    const results = await Promise.all([rotate(), rotate(await world.another({ nextRootKey: to })), rotate()])
     expect(results.map(({ already }) => already).sort()).toEqual([false, true, true])
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 20 } })
     expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
   })
 
   test('changes nothing if a rotation to a third key was faster', async () => {
-    await custody.project()
+    await world.project()
     const third = await openTestRootKey(0x84)
-    const next = meanwhile(async () => rotate(await custody.another({ nextRootKey: third })))
-    await expect(rotate(await custody.another({ nextRootKey: next }))).rejects.toThrow('by somebody else meanwhile')
+    const next = meanwhile(async () => rotate(await world.another({ nextRootKey: third })))
+    await expect(rotate(await world.another({ nextRootKey: next }))).rejects.toThrow('by somebody else meanwhile')
     expect(await state()).toEqual({ deployment: third.id, keys: { [third.id]: 1 } })
   })
 })
@@ -315,10 +315,10 @@ describe('a rotation at the same time as other changes', () => {
 /** Each leaves the database as it was, for the next one. */
 describe('a rotation fails and changes nothing', () => {
   beforeAll(async () => {
-    await openWorld()
-    await Promise.all(Array.from({ length: isLong ? 30 : 3 }, () => custody.project()))
+    await begin()
+    await Promise.all(Array.from({ length: isLong ? 30 : 3 }, () => world.project()))
   })
-  afterAll(closeWorld)
+  afterAll(end)
 
   const failing: [string, () => Partial<RootKey>, string][] = [
     ['if the next key is unavailable', () => ({ wrap: () => Promise.reject(new Error('away')) }), 'away'],
@@ -335,13 +335,13 @@ describe('a rotation fails and changes nothing', () => {
     ],
   ]
   test.each(someOf(failing, 3))('%s', async (_what, change, sentence) => {
-    const wallet = await newWallet(await custody.project())
+    const wallet = await newWallet(await world.project())
     const before = await state()
     const next = { ...to, ...change() }
-    await expect(rotate(await custody.another({ nextRootKey: next }))).rejects.toThrow(sentence)
+    await expect(rotate(await world.another({ nextRootKey: next }))).rejects.toThrow(sentence)
     expect(await state()).toEqual(before)
     expect(before).toEqual({ deployment: from.id, keys: { [from.id]: expect.any(Number) } })
-    expect(await codeOf(sign(wallet, await custody.another()))).toBe('resolved')
+    expect(await codeOf(sign(wallet, await world.another()))).toBe('resolved')
   })
 
   test('if one of many project keys does not unwrap', async () => {
@@ -365,7 +365,7 @@ describe('a rotation fails and changes nothing', () => {
   })
 
   test('to the key that is in use is refused', async () => {
-    const same = await custody.another({ nextRootKey: from })
+    const same = await world.another({ nextRootKey: from })
     expect(await codeOf(rotate(same))).toBe('invalid_input')
   })
 })

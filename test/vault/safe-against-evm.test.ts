@@ -112,7 +112,7 @@ const spoilt = (random: Random, data: Hex): Hex => {
   return `0x${bytes.toString('hex')}`
 }
 
-test('custody reads exactly what a Safe executes, or refuses it', async () => {
+test('the vault reads exactly what a Safe executes, or refuses it', async () => {
   let [agreed, ofSpoilt, refused, undone] = [0, 0, 0, 0]
   for (let index = 0; index < CASES; index += 1) {
     const random = randomOf(SEED + index)

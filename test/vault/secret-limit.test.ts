@@ -3,7 +3,7 @@ import { AppError } from '../../src/platform/errors.ts'
 import { createSecretLimit, type SecretLimit } from '../../src/vault/rooms/credentials/guard.ts'
 import { withKey } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
-import { ACTOR, codeOf, openCustody, SECRET, tally } from './support.ts'
+import { ACTOR, codeOf, openWorld, SECRET, tally } from './support.ts'
 
 const HOUR_MS = 3_600_000
 const of = (actor = 'api_key:1') => ({ projectId: 'p', actor })
@@ -82,27 +82,27 @@ describe('the limit of wrong developer secrets', () => {
   })
 
   test('works for many simultaneous requests, and counts only wrong secrets', async () => {
-    const custody = await openCustody('testnet', undefined, { wrongSecretsPerMinute: 10 })
+    const world = await openWorld('testnet', undefined, { wrongSecretsPerMinute: 10 })
     try {
-      const projectId = await custody.project()
-      const wallet = await custody.wallet({
+      const projectId = await world.project()
+      const wallet = await world.wallet({
         projectId,
         ownerId: 'o',
         controlMode: 'developer',
         credentials: { developerSecret: SECRET },
       })
       const sign = (developerSecret: string, actor = ACTOR) =>
-        codeOf(withKey(custody.vault, { wallet, credentials: { developerSecret }, actor }, async () => {}))
+        codeOf(withKey(world.vault, { wallet, credentials: { developerSecret }, actor }, async () => {}))
       const all = await Promise.all(Array.from({ length: isLong ? 15 : 11 }, () => sign(SECRET)))
       expect(new Set(all)).toEqual(new Set(['resolved']))
       const wrongs = Array.from({ length: isLong ? 200 : 15 }, () =>
-        withKey(custody.vault, { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR }, async () => {}),
+        withKey(world.vault, { wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR }, async () => {}),
       )
       expect(await tally(wrongs)).toEqual({ INVALID_SECRET: 10, rate_limited: wrongs.length - 10 })
       expect(await sign(SECRET)).toBe('rate_limited')
       expect(await sign(SECRET, 'api_key:another')).toBe('resolved')
     } finally {
-      await custody.close()
+      await world.close()
     }
   })
 })

@@ -27,7 +27,7 @@ import {
   EVM_DIGEST,
   EVM_PAYLOAD,
   NOW,
-  openCustody,
+  openWorld,
   SECRET,
   SUBSTRATE_BYTES,
   SUBSTRATE_PAYLOAD,
@@ -45,18 +45,18 @@ const VERIFY = { prehash: false, lowS: true }
 
 const endings: (() => unknown)[] = []
 
-const custody = await shared(openCustody())
-const { sql } = custody
+const world = await shared(openWorld())
+const { sql } = world
 const folder = await mkdtemp(join(tmpdir(), 'vault-'))
 afterTests(() => rm(folder, { recursive: true, force: true }))
-const projectId = await custody.project()
+const projectId = await world.project()
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end()
 })
 
-const startVault = async (vault: OperatorVault = custody.vault) => {
+const startVault = async (vault: OperatorVault = world.vault) => {
   const path = join(folder, randomUUID().slice(0, 8), 'vault.sock')
-  const audit = createVaultAudit({ db: custody.db, deploymentKey: TEST_DEPLOYMENT_KEY, now: () => NOW })
+  const audit = createVaultAudit({ db: world.db, deploymentKey: TEST_DEPLOYMENT_KEY, now: () => NOW })
   const errors: object[] = []
   const warn = ({ why, client }: { why?: string; client?: string }) => refusals.push(`${client}: ${why}`)
   const log = { warn, error: (facts: object) => errors.push(facts) }
@@ -76,7 +76,7 @@ const asOperator = (path: string) =>
 const newWallet = (input: { readonly mode?: 'developer' | 'user'; readonly network?: string } = {}) => {
   const { mode = 'developer', network = 'Ethereum' } = input
   const credentials = mode === 'developer' ? secret : pin
-  return custody.wallet({ projectId, ownerId: randomUUID(), controlMode: mode, credentials, network })
+  return world.wallet({ projectId, ownerId: randomUUID(), controlMode: mode, credentials, network })
 }
 const request = (wallet: WalletRow, credentials: object = secret) => ({ wallet, credentials, actor: ACTOR })
 
@@ -125,7 +125,7 @@ describe('over its sockets', () => {
     const vault = asOperator(path)
     for (const network of isLong ? ['Ethereum', 'Polkadot'] : ['Polkadot']) {
       const of = { projectId, ownerId: randomUUID(), network, controlMode: 'user' as const }
-      const wallet = await custody.wallet({ ...of, credentials: { ...pin, from: '10.0.0.1' }, vault })
+      const wallet = await world.wallet({ ...of, credentials: { ...pin, from: '10.0.0.1' }, vault })
       const payload = network === 'Ethereum' ? EVM_PAYLOAD : SUBSTRATE_PAYLOAD
       const signature = await withKey(vault, request(wallet, pin), (key) => signOne(key, payload))
       const isRight =
@@ -134,7 +134,7 @@ describe('over its sockets', () => {
           : verifySr25519(SUBSTRATE_BYTES, signature, wallet.publicKey)
       expect(isRight).toBe(true)
       const exported = await vault.exportKeyring(request(wallet, pin))
-      expect(exported).toEqual(await custody.vault.exportKeyring(request(wallet, pin)))
+      expect(exported).toEqual(await world.vault.exportKeyring(request(wallet, pin)))
       const [row] = await sql`
         select count(*)::int as many from audit where subject = ${wallet.id} and action = 'message_signed'`
       expect(row?.many).toBe(1)
@@ -171,7 +171,7 @@ describe('over its sockets', () => {
     await vault.changeUserPin({ wallet, oldPin: pin.userPin, newPin: '927461', actor: ACTOR })
     const signature = await withKey(vault, request(wallet, { userPin: '927461' }), signOne)
     expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, VERIFY)).toBe(true)
-    expect(await vault.status()).toEqual(await custody.vault.status())
+    expect(await vault.status()).toEqual(await world.vault.status())
     await expect(
       vault.changeDeveloperSecret({ projectId, oldSecret: SECRET, newSecret: 'short', actor: ACTOR }),
     ).rejects.toMatchObject({ code: 'invalid_input' })
@@ -190,7 +190,7 @@ describe('over its sockets', () => {
     }
     const made = await vault.newPolicy({ ...request(wallet, both), terms, name: 'Rent' })
     const room = { id: terms.id, walletId: wallet.id }
-    expect(made).toEqual((await custody.vault.policyRoom(room)).made as typeof made)
+    expect(made).toEqual((await world.vault.policyRoom(room)).made as typeof made)
     // What the vault answered may be given back, although it has more fields.
     const [unrevoked] = await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })
     if (unrevoked === undefined) throw new Error('the policy is not listed')
@@ -201,7 +201,7 @@ describe('over its sockets', () => {
     }
     const opened = { ...request(wallet), limit: 5 }
     using policies = await vault.openPolicies(opened)
-    using same = await custody.vault.openPolicies(opened)
+    using same = await world.vault.openPolicies(opened)
     const readAt = expect.any(Date)
     expect(policies.policies).toEqual(same.policies.map((policy) => ({ ...policy, readAt })))
     const spends = { value: 0n, fee: 0n }
@@ -209,7 +209,7 @@ describe('over its sockets', () => {
     // Its second use in a day.
     const second = policies.sign({ policyId: terms.id, spends }, use)
     await expect(second).rejects.toMatchObject({ code: 'policy_denied', event: null })
-    expect(await vault.policyRoom(room)).toEqual(await custody.vault.policyRoom(room))
+    expect(await vault.policyRoom(room)).toEqual(await world.vault.policyRoom(room))
     const slot = expect.any(Number)
     expect(await vault.unrevokedPolicies({ walletId: wallet.id, limit: 5 })).toEqual([
       {
@@ -220,7 +220,7 @@ describe('over its sockets', () => {
     expect(await vault.findWalletOfPolicy({ projectId, ownedBy: null, id: terms.id })).toBe(wallet.id)
     const filter = { id: terms.id, network: wallet.network, walletId: wallet.id, controlMode: wallet.controlMode }
     const list = { projectId, ownedBy: null, ...filter, limit: 9, offset: 0 }
-    expect(await vault.listPolicies(list)).toEqual(await custody.vault.listPolicies(list))
+    expect(await vault.listPolicies(list)).toEqual(await world.vault.listPolicies(list))
     expect(await vault.listPolicies({ ...list, network: null, walletId: null, controlMode: null })).toHaveLength(1)
     const other = wallet.controlMode === 'user' ? 'developer' : 'user'
     expect(await vault.listPolicies({ ...list, controlMode: other })).toEqual([])
@@ -258,7 +258,7 @@ describe('over its sockets', () => {
     for (const [wallet, payload] of uses) {
       const { publicKey } = wallet
       const bytes = bytesToSign(wallet === evm ? 'evm' : 'substrate', payload)
-      for (const of of [vault, custody.vault]) {
+      for (const of of [vault, world.vault]) {
         const signer = payload.kind === 'extrinsic' ? signerOnce : messageSigner
         const use = { action: 'message_signed', details: { a: 'b' }, payloads: [payload] } as const
         const signature = onlySignature(await signer(of, request(wallet)).sign(use))
@@ -281,7 +281,7 @@ describe('over its sockets', () => {
       { kind: 'safe_typed_data', chainId: 11_155_111, safe, typedData },
     ] as const
     for (const payload of payloads) {
-      for (const of of [asOperator(path), custody.vault]) {
+      for (const of of [asOperator(path), world.vault]) {
         const use = { action: 'message_signed', details: {}, payloads: [payload] } as const
         await expect(messageSigner(of, request(wallet)).sign(use)).rejects.toMatchObject({
           code: 'invalid_input',
@@ -320,7 +320,7 @@ describe('over its sockets', () => {
     const { path } = await startVault()
     const vault = asOperator(path)
     const id = randomUUID()
-    await insertProject(custody.api, { id, name: 'New', activatedAt: null })
+    await insertProject(world.api, { id, name: 'New', activatedAt: null })
     await vault.newProject({ projectId: id, developerSecret: null, actor: 'operator' })
     const told: unknown[] = []
     const rotated = await vault.rotateProjectKey({ projectId: id, actor: 'operator', resume: false }, (at) =>
@@ -412,7 +412,7 @@ describe('who controls an API', () => {
   )
 
   test('a key that is used after its time ends that call, and no other of the connection', async () => {
-    const { path, errors } = await startVault(await custody.another({ keyLifetimeMs: 0 }))
+    const { path, errors } = await startVault(await world.another({ keyLifetimeMs: 0 }))
     const vault = asApi(path)
     const wallet = await newWallet()
     const terms = {
@@ -438,7 +438,7 @@ describe('who controls an API', () => {
     expect(late).toMatchObject(Array(3).fill({ reason: { code: 'busy', retryable: true } }))
     // The connection is as before, and nothing was signed.
     key[Symbol.dispose]()
-    expect(await vault.status()).toEqual(await custody.vault.status())
+    expect(await vault.status()).toEqual(await world.vault.status())
     expect(await sql`select action from audit where id > ${last}`).toHaveLength(0)
     expect([refusals.length, errors]).toEqual([seen, []])
   })
@@ -466,9 +466,9 @@ test('a key is zeroed when its connection ends, and one that was still being ope
   const second = Promise.withResolvers<void>()
   let isSlow = false
   const watched: OperatorVault = {
-    ...custody.vault,
+    ...world.vault,
     openKey: async (input) => {
-      const key = await custody.vault.openKey(input)
+      const key = await world.vault.openKey(input)
       const zeroed = isSlow ? second : first
       if (isSlow) {
         opened.resolve()

@@ -12,7 +12,7 @@ import {
   ACTOR,
   codeOf,
   hexOf,
-  openCustody,
+  openWorld,
   payloadFor,
   publicKeyOfPhrase,
   SECRET,
@@ -31,28 +31,28 @@ const otherOf = (mode: ControlMode): ControlMode => (mode === 'user' ? 'develope
 
 let projectId: string
 
-const custody = await shared(openCustody())
-const { sql } = custody
+const world = await shared(openWorld())
+const { sql } = world
 beforeEach(async () => {
-  projectId = await custody.project()
+  projectId = await world.project()
 })
 
 /** The first wallet of a new owner. */
 const alone = (controlMode: ControlMode): Promise<TestWallet> =>
-  custody.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials: CREDENTIALS[controlMode] })
+  world.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials: CREDENTIALS[controlMode] })
 
 /** The first wallet in the other mode. */
 const share = ({ ownerId, controlMode }: TestWallet, changes: Partial<WalletInput> = {}): Promise<TestWallet> =>
-  custody.wallet({
+  world.wallet({
     ...{ projectId, ownerId, controlMode: otherOf(controlMode), credentials: BOTH, network: 'Base' },
     ...changes,
   })
 
 const exported = (wallet: TestWallet, credentials: object = BOTH) =>
-  custody.vault.exportKeyring({ wallet, credentials, actor: ACTOR })
+  world.vault.exportKeyring({ wallet, credentials, actor: ACTOR })
 
 const sign = (wallet: TestWallet) =>
-  withKey(custody.vault, { wallet, credentials: CREDENTIALS[wallet.controlMode], actor: ACTOR }, async (key) =>
+  withKey(world.vault, { wallet, credentials: CREDENTIALS[wallet.controlMode], actor: ACTOR }, async (key) =>
     signOne(key, payloadFor(wallet)),
   )
 
@@ -143,7 +143,7 @@ describe.each(someOf(['developer', 'user'] as const, 2))('a keyring that the %s 
   })
 
   test('is shared once by several requests at once, by two processes, and each makes its wallet', async () => {
-    const another = await custody.another()
+    const another = await world.another()
     const first = await alone(mode)
     const phrase = await exported(first, CREDENTIALS[mode])
     const networks = someOf(['Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'] as const, 3)
@@ -162,7 +162,7 @@ describe.each(someOf(['developer', 'user'] as const, 2))('a keyring that the %s 
   longTest('is shared, although a rotation seals its seed anew meanwhile', async () => {
     const first = await alone('user')
     const [old] = await sql`select sealed from keyrings where id = ${first.keyringId}`
-    const rotate = (resume: boolean) => custody.vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
+    const rotate = (resume: boolean) => world.vault.rotateProjectKey({ projectId, resume, actor: 'operator' })
     await rotate(false)
     // The state that a killed rotation leaves: there is a newer version of the key, and the seed is sealed with the
     // older one.
@@ -175,7 +175,7 @@ describe.each(someOf(['developer', 'user'] as const, 2))('a keyring that the %s 
   longTest(
     'is shared while rotations run: all is under the newest version in the end, and opens',
     async () => {
-      const another = await custody.another()
+      const another = await world.another()
       const firsts = await Promise.all(Array.from({ length: 8 }, () => alone(mode)))
       const phrases = await Promise.all(firsts.map((first) => exported(first, CREDENTIALS[mode])))
       const rotations = (async () => {
@@ -203,7 +203,7 @@ describe.each(someOf(['developer', 'user'] as const, 2))('a keyring that the %s 
       expect([...versions]).toEqual([{ version: ROTATIONS + 1 }])
       expect(await Promise.all(seconds.map((second) => exported(second)))).toEqual(phrases)
       for (const wallet of [...firsts, ...seconds]) expect(await codeOf(sign(wallet))).toBe('resolved')
-      const { forged } = await custody.vault.forgedRows({ projectId })
+      const { forged } = await world.vault.forgedRows({ projectId })
       expect(forged).toEqual([])
     },
     30_000,

@@ -170,7 +170,7 @@ export type TestGuesses = Awaited<ReturnType<typeof openTestGuesses>>
 
 export type TestWallet = WalletRow & { readonly publicKey: Uint8Array }
 
-export type Custody = {
+export type VaultWorld = {
   /** With the rights of the vault's role. */
   readonly db: Db
   /** With those of the API's role. */
@@ -222,18 +222,18 @@ export const chainOf = (network: Network): WalletChain => {
 export const NO_MAC = new Uint8Array()
 
 /** A fresh database, and a vault on it with the rights of the vault's role. */
-export const openCustody = async (
+export const openWorld = async (
   environment: Environment = 'testnet',
   openKey: () => Promise<RootKey> = openTestRootKey,
   limits: Partial<typeof LIMITS> = {},
-): Promise<Custody> => {
+): Promise<VaultWorld> => {
   const database = await createDatabase({ withNetworks: true })
-  const api = openDb({ url: database.apiUrl, maxConnections: 2, applicationName: 'custody-test-api' })
+  const api = openDb({ url: database.apiUrl, maxConnections: 2, applicationName: 'vault-test-api' })
   const pools: Db[] = [api]
   const flushes: (() => Promise<void>)[] = []
   const another = async (changes: VaultChanges = {}) => {
     const { db: shared, ...others } = changes
-    const db = shared ?? openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'custody-test' })
+    const db = shared ?? openDb({ url: database.vaultUrl, maxConnections: 10, applicationName: 'vault-test' })
     if (shared === undefined) pools.push(db)
     const rootKeys = { rootKey: await openKey(), ...others }
     const parts = {
@@ -339,7 +339,11 @@ export const whileGuessing = async <Result>(
 type FrozenScope = 'project' | 'owner' | 'wallet' | 'network'
 
 /** Freezes a wallet in one of the scopes. @returns what ends that. */
-export const freezing = async ({ vault }: Pick<Custody, 'vault'>, wallet: WalletRow, scope: FrozenScope = 'wallet') => {
+export const freezing = async (
+  { vault }: Pick<VaultWorld, 'vault'>,
+  wallet: WalletRow,
+  scope: FrozenScope = 'wallet',
+) => {
   const subjects = { project: wallet.projectId, owner: wallet.ownerId, wallet: wallet.id, network: wallet.network }
   const projectId = scope === 'network' ? null : wallet.projectId
   const of = { scope, projectId, subject: subjects[scope], reason: 'test', actor: 'operator' }

@@ -11,26 +11,24 @@ import type { WalletRow } from '../../db/queries/vault/keyrings.ts'
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { isLong } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
-import { ACTOR, EVM_PAYLOAD, hexOf, openCustody } from './support.ts'
+import { ACTOR, EVM_PAYLOAD, hexOf, openWorld } from './support.ts'
 
 const SECRET = 'a marked secret 5d41402abc4b'
 const PIN = '846201'
 const OWNER = 'zoë'
 const ROOT_KEY = new Uint8Array(32).fill(0x11)
 
-const custody = await shared(openCustody('mainnet'))
-const { sql } = custody
-const projectId = await custody.project(SECRET)
+const world = await shared(openWorld('mainnet'))
+const { sql } = world
+const projectId = await world.project(SECRET)
 const input = { projectId, ownerId: OWNER } as const
-const wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
+const wallet = await world.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
 const both = { developerSecret: SECRET, userPin: PIN }
-const sharedWallet = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
-await withKey(custody.vault, { wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
+const sharedWallet = await world.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
+await withKey(world.vault, { wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
   await key.sign({ action: 'transaction_signed', details: {}, payloads: [EVM_PAYLOAD] })
 })
-await withKey(custody.vault, { wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {}).catch(
-  () => {},
-)
+await withKey(world.vault, { wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {}).catch(() => {})
 
 // The hierarchy by hand, written from its description, without code of src/vault.
 
@@ -238,7 +236,7 @@ describe('the tables', () => {
         const credentials = mode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
         const of = mode === 'user' ? wallet : sharedWallet
         let whileOpen = 0
-        await withKey(custody.vault, { wallet: of, credentials, actor: ACTOR }, async () => {
+        await withKey(world.vault, { wallet: of, credentials, actor: ACTOR }, async () => {
           expect(zeroed.has(hexOf(found[mode].controlKey))).toBe(true)
           expect(zeroed.has(hexOf(found[mode].credentialKey))).toBe(true)
           whileOpen = timesOf(found[mode].privateKey)
@@ -247,7 +245,7 @@ describe('the tables', () => {
       }
       zeroed.clear()
       const input = { projectId: wallet.projectId, ownerId: OWNER, network: 'Polygon' } as const
-      await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
+      await world.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
       const { controlKey, credentialKey, familyKeys, walletKey, privateKey } = found.user
       const used = [controlKey, credentialKey, familyKeys, privateKey]
       for (const key of used) expect(zeroed.has(hexOf(key))).toBe(true)
@@ -255,18 +253,18 @@ describe('the tables', () => {
       expect(zeroed.has(hexOf(entropy))).toBe(false)
       zeroed.clear()
       const both = { developerSecret: SECRET, userPin: PIN }
-      await custody.vault.exportKeyring({ wallet, credentials: both, actor: ACTOR })
+      await world.vault.exportKeyring({ wallet, credentials: both, actor: ACTOR })
       const credentialKeys = [found.developer.credentialKey, credentialKey]
       for (const key of [...credentialKeys, fields(...credentialKeys), entropy]) {
         expect(zeroed.has(hexOf(key))).toBe(true)
       }
       zeroed.clear()
-      const terms = await custody.policy(wallet, both)
+      const terms = await world.policy(wallet, both)
       for (const key of [...credentialKeys, controlKey, walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
       zeroed.clear()
       const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, terms }
       let whileOpen = 0
-      await withPolicyKey(custody.vault, delegated, async () => {
+      await withPolicyKey(world.vault, delegated, async () => {
         const { credentialKey: developer } = found.developer
         const opened = [walletKey, developer, derive(developer, 'policies', wallet.projectId)]
         expect(opened.map((key) => zeroed.has(hexOf(key)))).toEqual([true, true, true])
@@ -281,12 +279,12 @@ describe('the tables', () => {
       ] as const
       for (const [oldPin, newPin] of isLong ? changes : []) {
         zeroed.clear()
-        await custody.vault.changeUserPin({ wallet, oldPin, newPin, actor: ACTOR })
+        await world.vault.changeUserPin({ wallet, oldPin, newPin, actor: ACTOR })
         expect(zeroed.has(hexOf(credentialKey))).toBe(true)
       }
       zeroed.clear()
       const imported = { privateKey: hexOf(new Uint8Array(32).fill(0x5a)) }
-      await custody.wallet({ ...input, network: 'Vara', imported, controlMode: 'user', credentials: { userPin: PIN } })
+      await world.wallet({ ...input, network: 'Vara', imported, controlMode: 'user', credentials: { userPin: PIN } })
       expect(zeroed.has(imported.privateKey)).toBe(true)
     } finally {
       Buffer.prototype.fill = fill
@@ -294,7 +292,7 @@ describe('the tables', () => {
     }
   })
 
-  test('of custody cannot be read by the worker’s role', async () => {
+  test('of the vault cannot be read by the worker’s role', async () => {
     for (const table of [
       'project_keys',
       'developer_keys',

@@ -14,7 +14,7 @@ import {
   codeOf,
   hexOf,
   newTerms,
-  openCustody,
+  openWorld,
   payloadFor,
   SECRET,
   signOne,
@@ -28,27 +28,27 @@ const secret = { developerSecret: SECRET }
 const both = { ...secret, userPin: PIN }
 const REFUSED = 'under_policies'
 
-const custody = await shared(openCustody())
-const other = await custody.another()
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const other = await world.another()
+const { sql } = world
+const projectId = await world.project()
 
 const newWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
-  custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
+  world.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
 
-const put = (wallet: WalletRow, credentials: Credentials = secret, vault: OperatorVault = custody.vault) =>
+const put = (wallet: WalletRow, credentials: Credentials = secret, vault: OperatorVault = world.vault) =>
   vault.putUnderPolicies({ wallet, credentials, actor: ACTOR })
 
-const release = (ownerId: string) => custody.vault.releaseFromPolicies({ projectId, ownerId, actor: 'operator' })
+const release = (ownerId: string) => world.vault.releaseFromPolicies({ projectId, ownerId, actor: 'operator' })
 
-const sign = (wallet: WalletRow, vault: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, vault: OperatorVault = world.vault) =>
   withKey(vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
     hexOf(await signOne(key, payloadFor(wallet))),
   )
 
 /** What an API may ask of the vault for this wallet, apart from a use by a policy. */
 const uses = (wallet: TestWallet, credentials: Credentials = secret): Record<string, () => Promise<unknown>> => {
-  const { vault } = custody
+  const { vault } = world
   const request = { wallet, credentials, actor: ACTOR }
   const further = { projectId, ownerId: wallet.ownerId, network: 'Polygon', credentials } as const
   return {
@@ -57,8 +57,8 @@ const uses = (wallet: TestWallet, credentials: Credentials = secret): Record<str
     signMessage: () => messageSigner(vault, request).sign({ action: 'message_signed', details: {}, payloads: [] }),
     exportKeyring: () => vault.exportKeyring(request),
     newPolicy: () => vault.newPolicy({ ...request, credentials: secret, name: '', terms: newTerms(wallet) }),
-    newWallet: () => custody.wallet({ ...further, credentials: secret, controlMode: 'developer' }),
-    'newWallet of the user': () => custody.wallet({ ...further, credentials: both, controlMode: 'user' }),
+    newWallet: () => world.wallet({ ...further, credentials: secret, controlMode: 'developer' }),
+    'newWallet of the user': () => world.wallet({ ...further, credentials: both, controlMode: 'user' }),
   }
 }
 
@@ -69,7 +69,7 @@ const stateOf = async ({ keyringId }: WalletRow) => {
 }
 
 const troubles = async ({ keyringId }: WalletRow) =>
-  (await custody.vault.forgedRows({ projectId })).forged
+  (await world.vault.forgedRows({ projectId })).forged
     .filter(({ id }) => id === keyringId)
     .map(({ trouble }) => trouble)
 
@@ -77,10 +77,10 @@ describe('a wallet under policies', () => {
   test('is opened only by its policies, in every process, and so are the other wallets of its owner', async () => {
     const wallet = await newWallet()
     const sibling = await newWallet(wallet.ownerId, 'Base')
-    const terms = await custody.policy(wallet, secret)
+    const terms = await world.policy(wallet, secret)
     const signature = await sign(wallet)
     await put(wallet)
-    for (const vault of isLong ? [custody.vault, other] : [other]) {
+    for (const vault of isLong ? [world.vault, other] : [other]) {
       for (const each of [wallet, sibling]) expect(await codeOf(sign(each, vault))).toBe(REFUSED)
       const request = { wallet, credentials: secret, actor: ACTOR, terms }
       expect(
@@ -100,14 +100,14 @@ describe('a wallet under policies', () => {
   test('of a shared keyring: no message and no export with both credentials, but the PIN signs with its own wallets', async () => {
     const wallet = await newWallet()
     const { ownerId } = wallet
-    const mine = await custody.wallet({ projectId, ownerId, network: 'Base', controlMode: 'user', credentials: both })
+    const mine = await world.wallet({ projectId, ownerId, network: 'Base', controlMode: 'user', credentials: both })
     await put(wallet)
     for (const each of [wallet, mine]) {
       const { signMessage, exportKeyring } = uses(each, both)
       expect(await tally([signMessage?.(), exportKeyring?.()].map(async (use) => use))).toEqual({ [REFUSED]: 2 })
     }
     const request = { wallet: mine, credentials: { userPin: PIN }, actor: ACTOR }
-    expect(await codeOf(signOne(signerOnce(custody.vault, request), payloadFor(mine)))).toBe('resolved')
+    expect(await codeOf(signOne(signerOnce(world.vault, request), payloadFor(mine)))).toBe('resolved')
   })
 
   const begun = [
@@ -131,14 +131,14 @@ describe('a wallet under policies', () => {
     expect(await codeOf(put(wallet, {}))).toBe('credential_required')
     expect(await codeOf(put(wallet, { developerSecret: 'wrong' }))).toBe('INVALID_SECRET')
     const controlMode = 'user' as const
-    const mine = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials: { userPin: PIN } })
+    const mine = await world.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials: { userPin: PIN } })
     expect(await codeOf(put(mine, { userPin: PIN }))).toBe('invalid_input')
     expect(await codeOf(sign(wallet))).toBe('resolved')
   })
 
   test('is put there once by several requests from several processes', async () => {
     const wallet = await newWallet()
-    await Promise.all([custody.vault, other, custody.vault, other].map((vault) => put(wallet, secret, vault)))
+    await Promise.all([world.vault, other, world.vault, other].map((vault) => put(wallet, secret, vault)))
     await put(wallet)
     expect(await stateOf(wallet)).toMatchObject({ policies_only: true, version: 2 })
     expect((await sql`select from audit where action = 'put_under_policies' and subject = ${wallet.id}`).length).toBe(1)
@@ -148,7 +148,7 @@ describe('a wallet under policies', () => {
     const wallet = await newWallet()
     await put(wallet)
     const { sealed } = await stateOf(wallet)
-    const { broken } = await custody.vault.rotateProjectKey({ projectId, actor: 'operator', resume: false })
+    const { broken } = await world.vault.rotateProjectKey({ projectId, actor: 'operator', resume: false })
     expect([broken.rows, (await stateOf(wallet)).sealed.equals(sealed)]).toEqual([0, false])
     expect(await codeOf(sign(wallet))).toBe(REFUSED)
     expect(await troubles(wallet)).toEqual([])

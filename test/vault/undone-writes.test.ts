@@ -11,7 +11,7 @@ import { type Disobedience, disobediencesOf, type Write, whileDisobeying } from 
 import { withKey, withPolicyKey } from '../support/keys.ts'
 import { isLong, longTest, someOf } from '../support/long.ts'
 import { shared } from '../support/shared.ts'
-import { ACTOR, codeOf, freezing, openCustody, signOne, signOneBy, type TestWallet, textOf } from './support.ts'
+import { ACTOR, codeOf, freezing, openWorld, signOne, signOneBy, type TestWallet, textOf } from './support.ts'
 
 const [PIN, NEW, WRONG] = ['493817', '271828', '604913']
 const SECRET = 'a secret of this project'
@@ -20,39 +20,39 @@ const secret = { developerSecret: SECRET }
 const DELEGATE = `0x${'1c'.repeat(20)}`
 
 // On a testnet no developer secret is changed.
-const custody = await shared(openCustody('mainnet'))
-const { sql } = custody
-const projectId = await custody.project(SECRET)
+const world = await shared(openWorld('mainnet'))
+const { sql } = world
+const projectId = await world.project(SECRET)
 
 /** `resolved`, the code of the error, or `failed` by an error of the database. */
 const outcome = (act: Promise<unknown>): Promise<string> => codeOf(act).catch((error) => `failed: ${error}`)
 
-type World = { readonly vault: OperatorVault; readonly wallet: TestWallet }
+type Made = { readonly vault: OperatorVault; readonly wallet: TestWallet }
 
-const sign = ({ vault, wallet }: World, credentials: Credentials): Promise<string> =>
+const sign = ({ vault, wallet }: Made, credentials: Credentials): Promise<string> =>
   outcome(withKey(vault, { wallet, credentials, actor: ACTOR }, signOne))
 
 /** Each act in a fresh process, which has written nothing before. */
-const worldOf = async (controlMode: 'user' | 'developer'): Promise<World> => {
+const makeUnder = async (controlMode: 'user' | 'developer'): Promise<Made> => {
   const credentials = controlMode === 'user' ? pin : secret
-  const wallet = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials })
-  return { vault: await custody.another({ db: custody.db }), wallet }
+  const wallet = await world.wallet({ projectId, ownerId: randomUUID(), controlMode, credentials })
+  return { vault: await world.another({ db: world.db }), wallet }
 }
 
 const inPolicy = async (maxUses = 1) => {
-  const world = await worldOf('user')
-  const terms = await custody.policy(world.wallet, { ...secret, ...pin }, { maxUses })
-  const { vault, wallet } = world
+  const made = await makeUnder('user')
+  const terms = await world.policy(made.wallet, { ...secret, ...pin }, { maxUses })
+  const { vault, wallet } = made
   const use = () => outcome(withPolicyKey(vault, { wallet, credentials: secret, actor: ACTOR, terms }, signOneBy))
-  return { ...world, terms, use }
+  return { ...made, terms, use }
 }
 
 const withCode = async () => {
-  const world = await worldOf('user')
-  const { wallet, vault } = world
+  const made = await makeUnder('user')
+  const { wallet, vault } = made
   const newCode = async () =>
     textOf((await vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR })).recoveryCode)
-  return { ...world, newCode, userSecret: await newCode() }
+  return { ...made, newCode, userSecret: await newCode() }
 }
 
 type Act = {
@@ -69,12 +69,12 @@ const ACTS: readonly Act[] = [
     name: 'wrong PINs',
     writes: [['pin_guesses', 'update']],
     prepare: async () => {
-      const world = await worldOf('user')
+      const made = await makeUnder('user')
       return async () => {
         const codes: string[] = []
-        for (let guess = 0; guess < (isLong ? 7 : 3); guess += 1) codes.push(await sign(world, { userPin: WRONG }))
+        for (let guess = 0; guess < (isLong ? 7 : 3); guess += 1) codes.push(await sign(made, { userPin: WRONG }))
         const checked = codes.filter((code) => code === 'INVALID_SECRET').length
-        const opens = (await sign(world, pin)) === 'resolved'
+        const opens = (await sign(made, pin)) === 'resolved'
         return [...wrongIf(checked > 1, `${checked} PINs were checked`), ...wrongIf(opens, 'the right PIN opens')]
       }
     },
@@ -111,11 +111,11 @@ const ACTS: readonly Act[] = [
     name: 'a changed PIN',
     writes: [['user_keys', 'update']],
     prepare: async () => {
-      const world = await worldOf('user')
-      const { vault, wallet } = world
+      const made = await makeUnder('user')
+      const { vault, wallet } = made
       return async () => {
         const changed = await outcome(vault.changeUserPin({ wallet, oldPin: PIN, newPin: NEW, actor: ACTOR }))
-        return wrongIf(changed === 'resolved' && (await sign(world, pin)) === 'resolved', 'the earlier PIN opens')
+        return wrongIf(changed === 'resolved' && (await sign(made, pin)) === 'resolved', 'the earlier PIN opens')
       }
     },
   },
@@ -123,17 +123,17 @@ const ACTS: readonly Act[] = [
     name: 'a changed developer secret',
     writes: [['developer_keys', 'update']],
     prepare: async () => {
-      const of = await custody.project(SECRET)
+      const of = await world.project(SECRET)
       const ownerId = randomUUID()
-      const wallet = await custody.wallet({ projectId: of, ownerId, controlMode: 'developer', credentials: secret })
-      const world = { vault: await custody.another({ db: custody.db }), wallet }
+      const wallet = await world.wallet({ projectId: of, ownerId, controlMode: 'developer', credentials: secret })
+      const made = { vault: await world.another({ db: world.db }), wallet }
       return async () => {
         const [oldSecret, newSecret] = [SECRET, 'another secret of this project']
         const changed = await outcome(
-          world.vault.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: ACTOR }),
+          made.vault.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: ACTOR }),
         )
         return wrongIf(
-          changed === 'resolved' && (await sign(world, secret)) === 'resolved',
+          changed === 'resolved' && (await sign(made, secret)) === 'resolved',
           'the earlier developer secret opens',
         )
       }
@@ -143,7 +143,7 @@ const ACTS: readonly Act[] = [
     name: 'a first recovery code',
     writes: [['user_key_locks', 'insert']],
     prepare: async () => {
-      const { vault, wallet } = await worldOf('user')
+      const { vault, wallet } = await makeUnder('user')
       return async () => {
         const made = await outcome(vault.newRecoveryCode({ wallet, credentials: pin, actor: ACTOR }))
         return wrongIf(made === 'resolved', 'a code was handed out that is not there')
@@ -154,11 +154,11 @@ const ACTS: readonly Act[] = [
     name: 'a recovery code in place of another one',
     writes: [['user_key_locks', 'update']],
     prepare: async () => {
-      const { newCode, userSecret, ...world } = await withCode()
+      const { newCode, userSecret, ...parts } = await withCode()
       return async () => {
         const made = await outcome(newCode())
         return wrongIf(
-          made === 'resolved' && (await sign(world, { userSecret })) === 'resolved',
+          made === 'resolved' && (await sign(parts, { userSecret })) === 'resolved',
           'the earlier code opens',
         )
       }
@@ -168,12 +168,12 @@ const ACTS: readonly Act[] = [
     name: 'a removed recovery code',
     writes: [['user_key_locks', 'update']],
     prepare: async () => {
-      const { userSecret, ...world } = await withCode()
-      const { vault, wallet } = world
+      const { userSecret, ...made } = await withCode()
+      const { vault, wallet } = made
       return async () => {
         const of = { wallet, kind: 'recovery_code', passkeyId: '', credentials: pin, actor: ACTOR } as const
         const removed = await outcome(vault.removeUserSecret(of))
-        return wrongIf(removed === 'resolved' && (await sign(world, { userSecret })) === 'resolved', 'the code opens')
+        return wrongIf(removed === 'resolved' && (await sign(made, { userSecret })) === 'resolved', 'the code opens')
       }
     },
   },
@@ -181,11 +181,11 @@ const ACTS: readonly Act[] = [
     name: 'wallets put under policies',
     writes: [['owner_locks', 'update']],
     prepare: async () => {
-      const world = await worldOf('developer')
-      const { vault, wallet } = world
+      const made = await makeUnder('developer')
+      const { vault, wallet } = made
       return async () => {
         const put = await outcome(vault.putUnderPolicies({ wallet, credentials: secret, actor: ACTOR }))
-        return wrongIf(put === 'resolved' && (await sign(world, secret)) === 'resolved', 'the secret alone signs')
+        return wrongIf(put === 'resolved' && (await sign(made, secret)) === 'resolved', 'the secret alone signs')
       }
     },
   },
@@ -193,8 +193,8 @@ const ACTS: readonly Act[] = [
     name: 'a delegate that is no more allowed',
     writes: [['delegate_lists', 'update']],
     prepare: async () => {
-      const vault = await custody.another({ db: custody.db })
-      const of = { projectId: await custody.project(SECRET), network: 'Ethereum', address: DELEGATE, actor: ACTOR }
+      const vault = await world.another({ db: world.db })
+      const of = { projectId: await world.project(SECRET), network: 'Ethereum', address: DELEGATE, actor: ACTOR }
       await vault.changeDelegates({ ...of, change: 'add' })
       return async () => {
         const removed = await outcome(vault.changeDelegates({ ...of, change: 'remove' }))
@@ -207,9 +207,9 @@ const ACTS: readonly Act[] = [
     name: 'an owner who is unlocked',
     writes: [['pin_guesses', 'update']],
     prepare: async () => {
-      const world = await worldOf('user')
-      const { vault, wallet } = world
-      await sign(world, { userPin: WRONG })
+      const made = await makeUnder('user')
+      const { vault, wallet } = made
+      await sign(made, { userPin: WRONG })
       return async () => {
         const unlocked = await outcome(vault.unlockOwner({ projectId, ownerId: wallet.ownerId, actor: ACTOR }))
         return wrongIf(unlocked === 'resolved', 'the owner is said to be unlocked')
@@ -234,9 +234,9 @@ const ACTS: readonly Act[] = [
       ['policy_locks', 'insert'],
     ],
     prepare: async () => {
-      const { wallet } = await worldOf('user')
+      const { wallet } = await makeUnder('user')
       return async () =>
-        wrongIf((await outcome(custody.policy(wallet, { ...secret, ...pin }))) === 'resolved', 'a policy was made')
+        wrongIf((await outcome(world.policy(wallet, { ...secret, ...pin }))) === 'resolved', 'a policy was made')
     },
   },
   {
@@ -245,11 +245,11 @@ const ACTS: readonly Act[] = [
       ['project_keys', 'insert'],
       ['developer_keys', 'insert'],
     ],
-    prepare: async () => async () => wrongIf((await outcome(custody.project(SECRET))) === 'resolved', 'it was made'),
+    prepare: async () => async () => wrongIf((await outcome(world.project(SECRET))) === 'resolved', 'it was made'),
   },
 ]
 
-const newWallet = () => custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin })
+const newWallet = () => world.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin })
 
 /** In the suite each write is undone in one way, and the next one in another. */
 let planned = 0
@@ -270,7 +270,7 @@ for (const [index, { name, writes, prepare }] of ACTS.entries()) {
             const act = await prepare()
             const outcome = await whileDisobeying(sql, { table, write, disobedience, isDeferred }, async () => ({
               wrong: await act(),
-              differences: looksAtCatalogue ? (await catalogueDifferences(custody.db)).map(({ found }) => found) : [],
+              differences: looksAtCatalogue ? (await catalogueDifferences(world.db)).map(({ found }) => found) : [],
             }))
             expect(outcome).toEqual({
               wrong: [],
@@ -281,15 +281,15 @@ for (const [index, { name, writes, prepare }] of ACTS.entries()) {
 }
 
 test('a rotation of a project key fails where the old locks stay, and its repetition seals them anew', async () => {
-  const id = await custody.project(SECRET)
+  const id = await world.project(SECRET)
   const ofOwner = { projectId: id, ownerId: randomUUID(), controlMode: 'developer', credentials: secret } as const
-  const world = { vault: custody.vault, wallet: await custody.wallet(ofOwner) }
-  const rotate = (resume: boolean) => custody.vault.rotateProjectKey({ projectId: id, actor: ACTOR, resume })
+  const made = { vault: world.vault, wallet: await world.wallet(ofOwner) }
+  const rotate = (resume: boolean) => world.vault.rotateProjectKey({ projectId: id, actor: ACTOR, resume })
   const [disobedience] = disobediencesOf('update')
   if (disobedience === undefined) throw new Error('there is no such disobedience')
   const planted = { table: 'owner_locks', write: 'update', disobedience } as const
   expect(await whileDisobeying(sql, planted, () => rotate(false).catch(String))).toContain('wrote in owner_locks')
-  expect([(await rotate(true)).resealed > 0, await sign(world, secret)]).toEqual([true, 'resolved'])
+  expect([(await rotate(true)).resealed > 0, await sign(made, secret)]).toEqual([true, 'resolved'])
 })
 
 describe('without its audit row', () => {
@@ -328,12 +328,12 @@ describe('without its audit row', () => {
   )
 
   longTest('that is deleted as soon as it is written, a vault opens no key from then on', async () => {
-    const world = await worldOf('developer')
-    const condition = `new.subject = '${world.wallet.id}'`
-    const others = await worldOf('developer')
-    await whileDisobeying(sql, { ...onAudit, condition, disobedience: deleted }, () => sign(world, secret))
+    const made = await makeUnder('developer')
+    const condition = `new.subject = '${made.wallet.id}'`
+    const others = await makeUnder('developer')
+    await whileDisobeying(sql, { ...onAudit, condition, disobedience: deleted }, () => sign(made, secret))
     const deadline = performance.now() + 20_000
-    const refused = async () => (await sign({ ...others, vault: world.vault }, secret)) === 'unavailable'
+    const refused = async () => (await sign({ ...others, vault: made.vault }, secret)) === 'unavailable'
     while (!(await refused()) && performance.now() < deadline) await sql`select pg_sleep(0.2)`
     expect(await refused()).toBe(true)
   })
@@ -341,8 +341,8 @@ describe('without its audit row', () => {
 
 describe('by rows of before', () => {
   test('that were archived with their MACs, no count of wrong PINs is lowered', async () => {
-    const world = await worldOf('user')
-    const { ownerId } = world.wallet
+    const made = await makeUnder('user')
+    const { ownerId } = made.wallet
     const rows: Record<string, unknown>[] = []
     const archive = async () => {
       const [row] =
@@ -351,13 +351,13 @@ describe('by rows of before', () => {
     }
     await archive()
     for (let use = 0; use < (isLong ? 5 : 2); use += 1) {
-      expect(await sign(world, pin)).toBe('resolved')
+      expect(await sign(made, pin)).toBe('resolved')
       await archive()
     }
     const codes: string[] = []
     for (const row of rows) {
       await sql`update pin_guesses set ${sql(row)} where owner_id = ${ownerId}`
-      codes.push(await sign(world, { userPin: WRONG }))
+      codes.push(await sign(made, { userPin: WRONG }))
     }
     expect(codes.filter((code) => code === 'INVALID_SECRET').length).toBeLessThan(2)
   })
@@ -365,23 +365,23 @@ describe('by rows of before', () => {
 
 describe('by a list of freezes of before', () => {
   test('that another vault has replaced, nothing is signed that this vault knew to be frozen', async () => {
-    const of = await custody.project(SECRET)
+    const of = await world.project(SECRET)
     const ownerId = randomUUID()
-    const wallet = await custody.wallet({ projectId: of, ownerId, controlMode: 'developer', credentials: secret })
-    const world = { vault: await custody.another({ db: custody.db }), wallet }
+    const wallet = await world.wallet({ projectId: of, ownerId, controlMode: 'developer', credentials: secret })
+    const made = { vault: await world.another({ db: world.db }), wallet }
     const read = async () => (await sql`select freezes, version, mac from freeze_lists where id = ${of}`)[0] ?? {}
     const put = (row: object) => sql`update freeze_lists set ${sql({ ...row })} where id = ${of}`
     const before = await read()
-    await freezing(custody, wallet)
+    await freezing(world, wallet)
     const after = await read()
-    expect(await sign(world, secret)).toBe('frozen')
+    expect(await sign(made, secret)).toBe('frozen')
     await put(before)
-    expect(await sign(world, secret)).toBe('internal')
+    expect(await sign(made, secret)).toBe('internal')
     // Nothing is learned from a row that no vault has written.
     await put({ ...after, version: 2_147_483_647, mac: Buffer.alloc(32) })
-    expect(await sign(world, secret)).toBe('internal')
+    expect(await sign(made, secret)).toBe('internal')
     await put(after)
-    expect(await sign(world, secret)).toBe('frozen')
+    expect(await sign(made, secret)).toBe('frozen')
   })
 })
 
@@ -389,17 +389,17 @@ describe('by a function of the same name', () => {
   test.each(someOf(['public', 'pg_catalog'], 2))('in %s, no count of wrong PINs is hidden', async (schema) => {
     await sql.unsafe(`set allow_system_table_mods = on; create function ${schema}.to_jsonb(public.pin_guesses) returns jsonb language sql as
       $$ select pg_catalog.row_to_json($1)::jsonb || '{"fails": 0, "total": 0, "revision": 0}' $$`)
-    const world = await worldOf('user')
-    const [row] = await sql`select * from pin_guesses where owner_id = ${world.wallet.ownerId}`
+    const made = await makeUnder('user')
+    const [row] = await sql`select * from pin_guesses where owner_id = ${made.wallet.ownerId}`
     const setBack = () =>
       sql`update pin_guesses set fails = 0, total = 0, revision = ${row?.revision}, mac = ${row?.mac}, locked_until = null
-        where owner_id = ${world.wallet.ownerId}`
+        where owner_id = ${made.wallet.ownerId}`
     const codes: string[] = []
     for (let guess = 0; guess < 2; guess += 1) {
-      codes.push(await sign(world, { userPin: WRONG }))
+      codes.push(await sign(made, { userPin: WRONG }))
       await setBack()
     }
-    const right = await sign(world, pin)
+    const right = await sign(made, pin)
     await sql.unsafe(`set allow_system_table_mods = on; drop function ${schema}.to_jsonb(public.pin_guesses)`)
     expect(codes.filter((code) => code === 'INVALID_SECRET').length).toBeLessThan(2)
     expect(right).not.toBe('resolved')
@@ -407,7 +407,7 @@ describe('by a function of the same name', () => {
 })
 
 describe('by a false clock', () => {
-  const shifted = (ms: number) => custody.another({ db: custody.db, now: () => new Date(Date.now() + ms) })
+  const shifted = (ms: number) => world.another({ db: world.db, now: () => new Date(Date.now() + ms) })
   const HOUR_MS = 3_600_000
 
   const shifts = [
@@ -416,7 +416,7 @@ describe('by a false clock', () => {
   ] as const
 
   test.each(someOf(shifts, 2))('of the database or of the vault, a minute %s, no PIN is checked', async (_, ms) => {
-    const { wallet } = await worldOf('user')
+    const { wallet } = await makeUnder('user')
     expect(await sign({ vault: await shifted(ms), wallet }, pin)).toBe('unavailable')
     const [row] = await sql`select total from pin_guesses where owner_id = ${wallet.ownerId}`
     expect(row?.total).toBe(0)
@@ -424,9 +424,9 @@ describe('by a false clock', () => {
   })
 
   test('no policy is used that is over by the clock of the vault', async () => {
-    const { wallet } = await worldOf('user')
+    const { wallet } = await makeUnder('user')
     const expiresAt = new Date(Date.now() + HOUR_MS)
-    const terms = await custody.policy(wallet, { ...secret, ...pin }, { expiresAt })
+    const terms = await world.policy(wallet, { ...secret, ...pin }, { expiresAt })
     const use = async (ms: number) =>
       outcome(withPolicyKey(await shifted(ms), { wallet, credentials: secret, actor: ACTOR, terms }, signOneBy))
     expect(await use(2 * HOUR_MS)).toBe('policy_denied')

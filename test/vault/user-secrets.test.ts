@@ -15,8 +15,8 @@ import {
   codeOf,
   freezing,
   hexOf,
-  openCustody,
   openTestGuesses,
+  openWorld,
   SECRET,
   signOne,
   tally,
@@ -30,34 +30,34 @@ const WRONG = '604913'
 const pin = { userPin: PIN }
 const LOCKED = 'TOO_MANY_FAILED_ATTEMPTS'
 
-const custody = await shared(openCustody())
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const { sql } = world
+const projectId = await world.project()
 
 const userWallet = (of: { readonly ownerId?: string; readonly projectId?: string; readonly network?: string } = {}) =>
-  custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin, ...of })
+  world.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin, ...of })
 
-const sign = (wallet: WalletRow, credentials: Credentials, vault: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, credentials: Credentials, vault: OperatorVault = world.vault) =>
   withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => hexOf(await signOne(key)))
 
-const newCode = async (wallet: WalletRow, credentials: Credentials = pin, vault = custody.vault) =>
+const newCode = async (wallet: WalletRow, credentials: Credentials = pin, vault = world.vault) =>
   textOf((await vault.newRecoveryCode({ wallet, credentials, actor: ACTOR })).recoveryCode)
 
 const newPasskeySecret = () => randomBytes(32).toString('base64url')
 
 const addPasskey = async (wallet: WalletRow, passkeyId: string, credentials: Credentials = pin) => {
   const passkeySecret = newPasskeySecret()
-  await custody.vault.addPasskeySecret({ wallet, passkeyId, passkeySecret, credentials, actor: ACTOR })
+  await world.vault.addPasskeySecret({ wallet, passkeyId, passkeySecret, credentials, actor: ACTOR })
   return passkeySecret
 }
 
 const removeCode = (wallet: WalletRow, credentials: Credentials) =>
-  custody.vault.removeUserSecret({ wallet, kind: 'recovery_code', passkeyId: '', credentials, actor: ACTOR })
+  world.vault.removeUserSecret({ wallet, kind: 'recovery_code', passkeyId: '', credentials, actor: ACTOR })
 const removePasskey = (wallet: WalletRow, passkeyId: string, credentials: Credentials) =>
-  custody.vault.removeUserSecret({ wallet, kind: 'passkey', passkeyId, credentials, actor: ACTOR })
+  world.vault.removeUserSecret({ wallet, kind: 'passkey', passkeyId, credentials, actor: ACTOR })
 
 const secretsOf = async ({ ownerId }: WalletRow) => {
-  const rows = await custody.vault.userSecrets({ projectId, ownerId })
+  const rows = await world.vault.userSecrets({ projectId, ownerId })
   return rows.map(({ kind, passkeyId }) => (passkeyId === '' ? kind : `${kind} ${passkeyId}`))
 }
 
@@ -73,7 +73,7 @@ const guesses = async ({ ownerId }: WalletRow) => {
 }
 
 const forged = async (of: string = projectId) =>
-  (await custody.vault.forgedRows({ projectId: of })).forged
+  (await world.vault.forgedRows({ projectId: of })).forged
     .filter(({ table }) => table === 'user_key_locks')
     .map(({ id, trouble }) => `${id}: ${trouble}`)
 
@@ -100,7 +100,7 @@ describe('a recovery code and a passkey', () => {
     const [first] = wallets
     if (first === undefined) throw new Error('there is a first wallet')
     const secrets = [await newCode(first), await addPasskey(first, 'key-1')]
-    const other = await custody.another()
+    const other = await world.another()
     const payload = { wallet: first, actor: ACTOR }
     const signature = await sign(first, pin)
     const phrases = textsOf(await other.exportKeyring({ ...payload, credentials: pin }))
@@ -108,11 +108,11 @@ describe('a recovery code and a passkey', () => {
       expect(await sign(first, { userSecret }, other)).toBe(signature)
       const exported = await other.exportKeyring({ ...payload, credentials: { userSecret } })
       expect(textsOf(exported)).toEqual(phrases)
-      if (isLong) await custody.policy(first, { userSecret })
-      await custody.policy(first, { userSecret, developerSecret: SECRET })
+      if (isLong) await world.policy(first, { userSecret })
+      await world.policy(first, { userSecret, developerSecret: SECRET })
     }
     const further = { projectId, ownerId, controlMode: 'user', network: 'Base' } as const
-    const made = await custody.wallet({ ...further, credentials: { userSecret: secrets[0] } })
+    const made = await world.wallet({ ...further, credentials: { userSecret: secrets[0] } })
     expect(await sign(made, pin)).toBe(signature)
     expect(await secretsOf(first)).toEqual(['passkey key-1', 'recovery_code'])
   })
@@ -123,17 +123,17 @@ describe('a recovery code and a passkey', () => {
     const userSecret = await newCode(mine)
     const both = { userSecret, developerSecret: SECRET }
     const theirs = { projectId, ownerId, controlMode: 'developer', network: 'Base' } as const
-    expect(await codeOf(custody.wallet({ ...theirs, credentials: { developerSecret: SECRET } }))).toBe(
+    expect(await codeOf(world.wallet({ ...theirs, credentials: { developerSecret: SECRET } }))).toBe(
       'credential_required',
     )
-    await custody.wallet({ ...theirs, credentials: both })
+    await world.wallet({ ...theirs, credentials: both })
     const exported = (credentials: Credentials) =>
-      codeOf(custody.vault.exportKeyring({ wallet: mine, credentials, actor: ACTOR }))
+      codeOf(world.vault.exportKeyring({ wallet: mine, credentials, actor: ACTOR }))
     expect([await exported({ userSecret }), await exported(both)]).toEqual(['credential_required', 'resolved'])
   })
 
   longTest('are not accepted of another owner, of another project, or for another use of the same bytes', async () => {
-    const elsewhere = await custody.project()
+    const elsewhere = await world.project()
     const ownerId = randomUUID()
     const [mine, theirs, away] = await Promise.all([
       userWallet({ ownerId }),
@@ -175,12 +175,12 @@ describe('a recovery code and a passkey', () => {
     const { wallet, code: userSecret } = await knownWallet()
     expect(await codeOf(sign(wallet, { ...pin, userSecret }))).toBe('credential_ambiguous')
     const fresh = { projectId, ownerId: randomUUID(), controlMode: 'user' } as const
-    expect(await codeOf(custody.wallet({ ...fresh, credentials: { userSecret } }))).toBe('credential_required')
+    expect(await codeOf(world.wallet({ ...fresh, credentials: { userSecret } }))).toBe('credential_required')
   })
 
   test('open nothing of a frozen owner, and none is made there', async () => {
     const { wallet, code: userSecret } = await knownWallet()
-    const release = await freezing(custody, wallet, 'owner')
+    const release = await freezing(world, wallet, 'owner')
     expect(await codeOf(sign(wallet, { userSecret }))).toBe('frozen')
     expect(await codeOf(newCode(wallet))).toBe('frozen')
     await release()
@@ -206,7 +206,7 @@ describe('a lost PIN', () => {
   test('stays what it was after a wrong code, an obvious new PIN, or both credentials', async () => {
     const { wallet, code: userSecret } = await lockedOut()
     const change = (input: object) =>
-      codeOf(custody.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR, ...input }))
+      codeOf(world.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR, ...input }))
     expect(await change({ userSecret: newPasskeySecret() })).toBe('INVALID_SECRET')
     expect(await change({ newPin: '123456' })).toBe('pin_obvious')
     expect(await change({ oldPin: PIN })).toBe('credential_ambiguous')
@@ -220,7 +220,7 @@ describe('a lost PIN', () => {
     expect(await sign(wallet, { userSecret: code })).toBe(before)
     expect(await codeOf(sign(wallet, pin))).toBe(LOCKED)
     const changed = { wallet, userSecret: code, newPin: NEW, actor: ACTOR }
-    await custody.vault.changeUserPin(changed)
+    await world.vault.changeUserPin(changed)
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
     expect(await sign(wallet, { userPin: NEW })).toBe(before)
     expect(await codeOf(sign(wallet, pin))).toBe('INVALID_SECRET')
@@ -228,7 +228,7 @@ describe('a lost PIN', () => {
     expect(await acts(wallet, 'user_pin_changed')).toEqual([
       { action: 'user_pin_changed', details: { wallet: wallet.id, key_version: '2', by: 'recovery_code' } },
     ])
-    expect((await custody.vault.forgedRows({ projectId })).forged).toEqual([])
+    expect((await world.vault.forgedRows({ projectId })).forged).toEqual([])
   })
 
   longTest(
@@ -238,9 +238,9 @@ describe('a lost PIN', () => {
       const userSecret = await addPasskey(wallet, 'key-1')
       // As the vault writes it after many days.
       await sql`update pin_guesses set total = 100 where owner_id = ${wallet.ownerId}`
-      await (await openTestGuesses(custody.db)).authenticate(projectId, wallet.ownerId)
+      await (await openTestGuesses(world.db)).authenticate(projectId, wallet.ownerId)
       expect(await codeOf(sign(wallet, pin))).toBe(LOCKED)
-      await custody.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR })
+      await world.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR })
       expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
       expect(await codeOf(sign(wallet, { userPin: NEW }))).toBe('resolved')
       expect(await acts(wallet, 'user_pin_changed')).toEqual([
@@ -257,9 +257,9 @@ describe('a lost PIN', () => {
     const userSecret = await newCode(wallet)
     await sql`update pin_guesses set fails = 3 where owner_id = ${wallet.ownerId}`
     expect(await codeOf(sign(wallet, pin))).toBe(LOCKED)
-    await custody.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR })
+    await world.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR })
     expect(await codeOf(sign(wallet, { userPin: NEW }))).toBe('resolved')
-    expect((await custody.vault.forgedRows({ projectId })).forged).toEqual([])
+    expect((await world.vault.forgedRows({ projectId })).forged).toEqual([])
   })
 
   longTest('a PIN whose check is under way meanwhile takes nothing back', async () => {
@@ -271,10 +271,10 @@ describe('a lost PIN', () => {
       codeOf(sign(wallet, { userPin: WRONG })).then(signing.resolve, signing.reject)
       await untilWaiting(sql)
     })
-    await custody.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR })
+    await world.vault.changeUserPin({ wallet, userSecret, newPin: NEW, actor: ACTOR })
     expect(['INVALID_SECRET', 'credential_changed', 'busy']).toContain(await signing.promise)
     expect(await codeOf(sign(wallet, { userPin: NEW }))).toBe('resolved')
-    expect((await custody.vault.forgedRows({ projectId })).forged).toEqual([])
+    expect((await world.vault.forgedRows({ projectId })).forged).toEqual([])
   })
 })
 
@@ -381,14 +381,14 @@ describe('making and removing them', () => {
 
 describe("a rotation of the project's key", () => {
   longTest('re-seals their rows, and not removed ones; they open as before', async () => {
-    const of = await custody.project()
+    const of = await world.project()
     const wallet = await userWallet({ projectId: of })
     const secrets = [await newCode(wallet), await addPasskey(wallet, 'key-1'), await addPasskey(wallet, 'key-2')]
     await removePasskey(wallet, 'key-2', pin)
     const before = await sign(wallet, pin)
     // Developer key, user key, seed lock, owner lock, and two of these.
     const rotated = { version: 2, resealed: 6, broken: { rows: 0, first: [] } }
-    expect(await custody.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })).toEqual(rotated)
+    expect(await world.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })).toEqual(rotated)
     const rows = await sql`select passkey_id, sealed from user_key_locks where project_id = ${of} order by passkey_id`
     expect(rows.map(({ sealed }) => sealed && keyIdOf(sealed))).toEqual([2, 2, null])
     for (const userSecret of secrets.slice(0, 2)) expect(await sign(wallet, { userSecret })).toBe(before)
@@ -396,19 +396,19 @@ describe("a rotation of the project's key", () => {
   })
 
   longTest('names a row that does not open, and leaves it', async () => {
-    const of = await custody.project()
+    const of = await world.project()
     const wallet = await userWallet({ projectId: of })
     await newCode(wallet)
     const [row] = await sql`update user_key_locks set version = 7 where project_id = ${of} returning id`
-    const { broken } = await custody.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
+    const { broken } = await world.vault.rotateProjectKey({ projectId: of, actor: 'operator', resume: false })
     expect(broken).toEqual({ rows: 1, first: [`user_key_lock ${row?.id}`] })
   })
 
   longTest(
     'continuous rotations lose no code',
     async () => {
-      const of = await custody.project()
-      const other = await custody.another()
+      const of = await world.project()
+      const other = await world.another()
       const wallet = await userWallet({ projectId: of })
       let code = await newCode(wallet)
       let isDone = false

@@ -21,7 +21,7 @@ import {
   EVM_DIGEST,
   EVM_MESSAGE,
   hexOf,
-  openCustody,
+  openWorld,
   payloadFor,
   SECRET,
   SUBSTRATE_BYTES,
@@ -37,16 +37,16 @@ const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
 
-const custody = await shared(openCustody())
-const { sql } = custody
-const projectId = await custody.project()
+const world = await shared(openWorld())
+const { sql } = world
+const projectId = await world.project()
 
 const developerWallet = (of = projectId) =>
-  custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'developer', credentials: secret })
+  world.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'developer', credentials: secret })
 const userWallet = (userPin = PIN, of = projectId) =>
-  custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
+  world.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
 
-const sign = (wallet: WalletRow, credentials: Credentials, vault: OperatorVault = custody.vault) =>
+const sign = (wallet: WalletRow, credentials: Credentials, vault: OperatorVault = world.vault) =>
   withKey(vault, { wallet, credentials, actor: ACTOR }, async (key) => signOne(key, payloadFor(wallet)))
 
 /** The address that a public key has on a network. */
@@ -63,12 +63,12 @@ describe('a key', () => {
   const closed: Partial<Record<'developer' | 'user', Promise<TestWallet>>> = {}
 
   longTest('signs for the wallet’s public key, with either credential in its mode, in any process', async () => {
-    const another = await custody.another()
+    const another = await world.another()
     for (const [wallet, credentials] of [
       [await developerWallet(), secret] as const,
       [await userWallet(), pin] as const,
     ]) {
-      for (const vault of [custody.vault, another]) {
+      for (const vault of [world.vault, another]) {
         const signature = await sign(wallet, credentials, vault)
         const options = { prehash: false, lowS: true }
         expect(secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, wallet.publicKey, options)).toBe(true)
@@ -100,14 +100,14 @@ describe('a key', () => {
   test('cannot be used after its end, nor more than twice, nor after its time', async () => {
     const wallet = await developerWallet()
     const request = { wallet, credentials: secret, actor: ACTOR }
-    const kept = await withKey(custody.vault, request, async (key) => key)
+    const kept = await withKey(world.vault, request, async (key) => key)
     await expect(signOne(kept)).rejects.toThrow(KeyClosed)
-    await withKey(custody.vault, request, async (key) => {
+    await withKey(world.vault, request, async (key) => {
       await signOne(key)
       await signOne(key)
       await expect(signOne(key)).rejects.toThrow(KeyClosed)
     })
-    const hasty = await custody.another({ keyLifetimeMs: 0 })
+    const hasty = await world.another({ keyLifetimeMs: 0 })
     await withKey(hasty, request, async (key) => {
       await sleep(1)
       await expect(signOne(key)).rejects.toMatchObject({ code: 'busy' })
@@ -116,7 +116,7 @@ describe('a key', () => {
 
   test('signs nothing of the other family', async () => {
     const wallet = await developerWallet()
-    const use = withKey(custody.vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
+    const use = withKey(world.vault, { wallet, credentials: secret, actor: ACTOR }, async (key) =>
       signOne(key, SUBSTRATE_PAYLOAD),
     )
     await expect(use).rejects.toThrow('signs no extrinsic')
@@ -128,7 +128,7 @@ describe('a key', () => {
   })
 
   test('does not open for another project', async () => {
-    const [wallet, other] = [await developerWallet(), await developerWallet(await custody.project())]
+    const [wallet, other] = [await developerWallet(), await developerWallet(await world.project())]
     await expect(sign({ ...wallet, projectId: other.projectId }, secret)).rejects.toMatchObject({
       code: 'internal',
       event: { kind: 'wallet_forged', projectId: other.projectId, subject: wallet.id },
@@ -147,7 +147,7 @@ describe('a key', () => {
     'does not open if the rows of its key have another %s than its own row',
     async (column, field) => {
       const wallet = await developerWallet()
-      const other = await custody.wallet({
+      const other = await world.wallet({
         ...{ projectId, ownerId: randomUUID(), network: 'Polygon', controlMode: 'user', credentials: pin },
       })
       const table = column === 'owner_id' ? 'keyrings' : 'wallet_keys'
@@ -173,11 +173,11 @@ describe('what a key was opened for', () => {
   ] as const
 
   test.each(someOf(messages, 4))('on %s a transaction: it signs no message %j', async (network, payload) => {
-    const wallet = await custody.wallet({
+    const wallet = await world.wallet({
       ...{ projectId, ownerId: randomUUID(), network, controlMode: 'developer', credentials: secret },
     })
     const request = { wallet, credentials: secret, actor: ACTOR }
-    const { vault } = custody
+    const { vault } = world
     const signing = withKey(vault, request, (key) => signOne(key, payload))
     await expect(signing).rejects.toThrow('was opened for transactions')
     await expect(signOne(signerOnce(vault, request), payload)).rejects.toThrow('was opened for transactions')
@@ -191,7 +191,7 @@ test('messages that are signed at the same moment are each signed with their own
   const count = isLong ? 12 : 4
   const wallets = await Promise.all(Array.from({ length: count }, () => developerWallet()))
   const isSignedBy = async (wallet: WalletRow, credentials: Credentials = secret) => {
-    const signer = messageSigner(custody.vault, { wallet, credentials, actor: ACTOR })
+    const signer = messageSigner(world.vault, { wallet, credentials, actor: ACTOR })
     const signature = await signOne(signer, EVM_MESSAGE)
     const digest = bytesToSign('evm', EVM_MESSAGE)
     return secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, { prehash: false, lowS: true })
@@ -207,7 +207,7 @@ test('messages that are signed at the same moment are each signed with their own
 
 describe("the type of a wallet's key", () => {
   const walletOn = (network: Network, ownerId: string = randomUUID()) =>
-    custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
+    world.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
 
   const isEcdsa = (signature: Uint8Array, publicKey: Uint8Array) =>
     secp256k1.verify(signature.subarray(0, 64), EVM_DIGEST, publicKey, { prehash: false, lowS: true })
@@ -217,7 +217,7 @@ describe("the type of a wallet's key", () => {
     for (const message of [new Uint8Array(), new Uint8Array(32), new Uint8Array(300).fill(1)]) {
       const payload = { kind: 'substrate_message', message } as const
       const request = { wallet, credentials: secret, actor: ACTOR }
-      const signature = await signOne(messageSigner(custody.vault, request), payload)
+      const signature = await signOne(messageSigner(world.vault, request), payload)
       expect(signature.length).toBe(64)
       expect(verifySr25519(bytesToSign('substrate', payload), signature, wallet.publicKey)).toBe(true)
     }
@@ -237,7 +237,7 @@ describe("the type of a wallet's key", () => {
         addressPrefix: prefix,
         signaturePrefix: prefix,
       } as const
-      await withKey(custody.vault, { wallet, credentials: secret, actor: ACTOR }, (key) => signOne(key, payload))
+      await withKey(world.vault, { wallet, credentials: secret, actor: ACTOR }, (key) => signOne(key, payload))
     }
     const rows = await sql`select details from audit where subject = ${wallet.id} and action = 'message_signed'`
     // BLAKE2b-256 by Python's hashlib.
@@ -277,7 +277,7 @@ describe("the type of a wallet's key", () => {
           [signerOnce, payloadFor(wallet)],
           [messageSigner, message],
         ] as const) {
-          const signing = signOne(signer(custody.vault, request), payload)
+          const signing = signOne(signer(world.vault, request), payload)
           expect(await codeOf(signing.then((signature) => uses.push(hexOf(signature))))).toBe('internal')
         }
         expect(uses).toEqual([])
@@ -312,7 +312,7 @@ describe('rows that were swapped in the database do not open', () => {
   test('the sealed keys of two wallets of one owner', async () => {
     const wallet = await developerWallet()
     const input = { projectId, ownerId: wallet.ownerId, controlMode: 'developer', credentials: secret } as const
-    const other = await custody.wallet({ ...input, network: 'Polygon' })
+    const other = await world.wallet({ ...input, network: 'Polygon' })
     await swap({ table: 'wallet_keys', columns: ['sealed'], key: 'wallet_id' }, wallet.id, other.id)
     expect(await codeOf(sign(wallet, secret))).toBe('internal')
     expect(await codeOf(sign(other, secret))).toBe('internal')
@@ -333,17 +333,17 @@ describe('rows that were swapped in the database do not open', () => {
   })
 
   test('the developer keys of two projects with the same secret', async () => {
-    const [one, other] = [await custody.project(), await custody.project()]
+    const [one, other] = [await world.project(), await world.project()]
     const wallet = await developerWallet(one)
     await swap({ table: 'developer_keys', columns: ['sealed'], key: 'project_id' }, one, other)
     expect(await codeOf(sign(wallet, secret))).toBe('internal')
   })
 
   longTest('the wrapped keys of two projects', async () => {
-    const [one, other] = [await custody.project(), await custody.project()]
+    const [one, other] = [await world.project(), await world.project()]
     const wallet = await developerWallet(one)
     await swap({ table: 'project_keys', columns: ['wrapped'], key: 'project_id' }, one, other)
-    expect(await codeOf(sign(wallet, secret, await custody.another()))).toBe('internal')
+    expect(await codeOf(sign(wallet, secret, await world.another()))).toBe('internal')
   })
 
   test('a wallet that was moved to the keyring of another owner', async () => {
@@ -364,8 +364,8 @@ describe('rows that were swapped in the database do not open', () => {
   test('a wallet of an owner who shares control, in the other control mode or on another network', async () => {
     const ownerId = randomUUID()
     const of = { projectId, ownerId }
-    const theirs = await custody.wallet({ ...of, controlMode: 'user', credentials: pin })
-    const ours = await custody.wallet({ ...of, network: 'Polygon', controlMode: 'developer', credentials: both })
+    const theirs = await world.wallet({ ...of, controlMode: 'user', credentials: pin })
+    const ours = await world.wallet({ ...of, network: 'Polygon', controlMode: 'developer', credentials: both })
     expect(await sign(theirs, pin)).toEqual(await sign(theirs, pin))
     const changes = [
       [theirs, { controlMode: 'developer' }, secret],
@@ -380,7 +380,7 @@ describe('rows that were swapped in the database do not open', () => {
       const forged = { code: 'internal', event: { kind: 'wallet_forged', projectId, actor: ACTOR, subject: wallet.id } }
       await expect(sign(edited, credentials)).rejects.toMatchObject(forged)
       const message = { wallet: edited, credentials: both, actor: ACTOR }
-      await expect(signOne(messageSigner(custody.vault, message), EVM_MESSAGE)).rejects.toMatchObject(forged)
+      await expect(signOne(messageSigner(world.vault, message), EVM_MESSAGE)).rejects.toMatchObject(forged)
       const was = { network: wallet.network, control_mode: wallet.controlMode }
       await sql`update wallets set ${sql(was)} where id = ${wallet.id}`
       expect(await codeOf(sign(wallet, wallet === ours ? secret : pin))).toBe('resolved')
@@ -401,13 +401,13 @@ describe('a wallet whose row has another', () => {
     ] as const
     for (const [type, other] of someOf(types, 2)) {
       const of = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
-      const wallet = await custody.wallet({ ...of, type })
-      const terms = await custody.policy(wallet, pin)
+      const wallet = await world.wallet({ ...of, type })
+      const terms = await world.policy(wallet, pin)
       const address = addressOf({ chain: chainOf(wallet.network), type: other, publicKey: wallet.publicKey })
       const edited = { ...wallet, type: other, address }
       await sql`update wallets set ${sql({ type: other, address })} where id = ${wallet.id}`
       const byPolicy = { wallet: edited, credentials: secret, actor: ACTOR, terms }
-      await expect(custody.vault.openKeyByPolicy(byPolicy)).rejects.toMatchObject(forged(wallet))
+      await expect(world.vault.openKeyByPolicy(byPolicy)).rejects.toMatchObject(forged(wallet))
       await expect(sign(edited, pin)).rejects.toMatchObject(forged(wallet))
     }
   })
@@ -423,25 +423,25 @@ describe('a wallet whose row has another', () => {
 describe('the guess limit through the vault', () => {
   const WRONG = isLong ? 200 : 12
   test(`${WRONG} wrong PINs over two processes and two wallets: five are checked, then even the right one is refused`, async () => {
-    const another = await custody.another()
+    const another = await world.another()
     const wallet = await userWallet()
     const input = { projectId, ownerId: wallet.ownerId, controlMode: 'user', credentials: pin } as const
-    const second = await custody.wallet({ ...input, network: 'Polygon' })
+    const second = await world.wallet({ ...input, network: 'Polygon' })
     const attempts = Array.from({ length: WRONG }, (_, index) =>
-      sign(index % 3 ? wallet : second, { userPin: String(200_000 + index) }, index % 2 ? custody.vault : another),
+      sign(index % 3 ? wallet : second, { userPin: String(200_000 + index) }, index % 2 ? world.vault : another),
     )
     // A slow machine refuses at once those that would wait too long, unchecked.
     const { busy = 0, ...answers } = await tally(attempts)
     expect(answers).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: WRONG - 5 - busy })
     expect(await guesses(wallet)).toEqual({ fails: 5, total: 5 })
     expect(await codeOf(sign(second, pin))).toBe('TOO_MANY_FAILED_ATTEMPTS')
-    expect(await codeOf(custody.wallet({ ...input, network: 'Base' }))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+    expect(await codeOf(world.wallet({ ...input, network: 'Base' }))).toBe('TOO_MANY_FAILED_ATTEMPTS')
   })
 
   longTest(
     'sixty-four right PINs over two processes all succeed',
     async () => {
-      const another = await custody.another()
+      const another = await world.another()
       const wallet = await userWallet()
       // They are checked one after the other. On a slow machine the last ones wait for longer than a request may, and
       // come again.
@@ -449,7 +449,7 @@ describe('the guess limit through the vault', () => {
         const signing = sign(wallet, pin, vault)
         return (await codeOf(signing)) === 'busy' && tries > 1 ? signAtLast(vault, tries - 1) : signing
       }
-      const attempts = Array.from({ length: 64 }, (_, index) => signAtLast(index % 2 ? custody.vault : another))
+      const attempts = Array.from({ length: 64 }, (_, index) => signAtLast(index % 2 ? world.vault : another))
       expect(await tally(attempts)).toEqual({ resolved: 64 })
       expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
     },
@@ -474,9 +474,9 @@ describe('the guess limit through the vault', () => {
 
   longTest('an owner with the same id in another project is not affected', async () => {
     const wallet = await userWallet()
-    const elsewhere = await custody.project()
+    const elsewhere = await world.project()
     const input = { projectId: elsewhere, ownerId: wallet.ownerId, controlMode: 'user' } as const
-    const other = await custody.wallet({ ...input, credentials: { userPin: '271828' } })
+    const other = await world.wallet({ ...input, credentials: { userPin: '271828' } })
     expect(await codeOf(sign(wallet, { userPin: '271828' }))).toBe('INVALID_SECRET')
     expect(await codeOf(sign(other, { userPin: '271828' }))).toBe('resolved')
     expect(hexOf(other.publicKey)).not.toBe(hexOf(wallet.publicKey))

@@ -201,7 +201,7 @@ describe('of a token that a policy limits', () => {
   })
 })
 
-test('an extrinsic costs what the API says: custody cannot read it', () => {
+test('an extrinsic costs what the API says: the vault cannot read it', () => {
   const bytes = new Uint8Array(2)
   const payload = { kind: 'extrinsic', call: bytes, extra: bytes, implicit: bytes } as const
   const whole = { ...payload, addressPrefix: bytes, signaturePrefix: bytes }
