@@ -22,7 +22,7 @@ export type Tally = { readonly passed: number; readonly failed: number; readonly
 const IS_LONG = process.env.STRONGROOM_LONG === '1'
 const TIMEOUT_MS = 180_000
 const LONG_TIMEOUT_MS = 1_800_000
-const LANES = 3
+const LANES = 2
 
 /** Some long cases measure how long something takes, so fewer run beside each other. */
 const TOUCHED_LANES = 2

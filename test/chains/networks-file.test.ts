@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { readConfig, readNetworks } from '../../src/platform/config.ts'
-import { furtherNetworks } from '../../src/platform/networks.ts'
+import { furtherNetworks, NETWORKS } from '../../src/platform/networks.ts'
 import { runCli } from '../support/cli.ts'
 
 const PATH = new URL('../../devnet/networks.json', import.meta.url).pathname
@@ -23,10 +23,7 @@ const GWEI = 1_000_000_000n
 describe('a file of further networks', () => {
   test('adds EVM networks after the built-in ones, with defaults for missing fields', () => {
     const rows = readNetworks(VARIABLES)
-    expect(rows.map(({ network }) => network)).toEqual([
-      ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
-      'Harbor',
-    ])
+    expect(rows.map(({ network }) => network)).toEqual([...NETWORKS, 'Harbor'])
     expect(rows.at(-1)).toEqual({
       network: 'Harbor',
       family: 'evm',

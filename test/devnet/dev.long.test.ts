@@ -12,6 +12,7 @@ import { readProcess } from '../../devnet/process-info.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import { accountKey, publicKeyFrom, readFree } from '../../devnet/substrate-account.ts'
 import { withDevStack } from '../../src/operators/cli/dev-stack.ts'
+import { NETWORKS } from '../../src/platform/networks.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
 import { walkContractWallet } from './contract-wallet-walk.ts'
 import { beginWalkAtUsualPlace, pasteWalks, walkPages } from './pages-walk.ts'
@@ -233,7 +234,8 @@ test(
     expect(samePort.output()).toContain('PORT=')
 
     const children = childrenOf(first.child.pid)
-    expect(children.length).toBe(12)
+    // A chain for each network with the one of NETWORKS_FILE, PostgreSQL, vault, API, worker and console.
+    expect(children.length).toBe(NETWORKS.length + 1 + 5)
     expect(await (await fetch(linkIn(first.output()))).text()).toContain('Log in to the console?')
     // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
     first.child.kill('SIGKILL')

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Server } from '../../db/queries/server.ts'
 import type { Finding } from '../../src/operators/doctor/finding.ts'
 import { clockFindings, connectionFindings, journalFinding, serverFindings } from '../../src/operators/doctor/judge.ts'
+import { NETWORKS } from '../../src/platform/networks.ts'
 import { certificatesIn } from '../support/certificates.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { runCli, runCliProcess } from '../support/cli.ts'
@@ -91,7 +92,10 @@ test('an installation that works has no failure, and each part of it was checked
   expect(stateOf(findings, 'database settings')).toEqual([
     { state: 'warning', found: 'fsync and full_page_writes and synchronous_commit off' },
   ])
-  expect(checked('unchecked')).toEqual(['audit archive', 'node Polygon', 'node Base', 'node Avalanche', 'node Vara'])
+  expect(checked('unchecked')).toEqual([
+    'audit archive',
+    ...NETWORKS.filter((network) => !['Ethereum', 'Polkadot'].includes(network)).map((network) => `node ${network}`),
+  ])
 })
 
 longTest('the variables of a worker and of a vault are held against their own roles', async () => {

@@ -11,6 +11,7 @@ import { NETWORKS_FILE } from '../../devnet/networks.ts'
 import { createApp } from '../../src/api/app.ts'
 import { createApiCtx } from '../../src/main/contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
+import { NETWORKS } from '../../src/platform/networks.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { isLong, longTest } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -132,13 +133,10 @@ test('the fees of the OP stack beside gas are charged to the budget of a policy,
 
 test('its name is in the OpenAPI document, and in the error for an unknown network', async () => {
   const document = await service.get('/openapi/json')
-  expect(document.json.components.schemas.Network.enum).toEqual([
-    ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
-    network,
-  ])
+  expect(document.json.components.schemas.Network.enum).toEqual([...NETWORKS, network])
   const wrong = await service.get('/wallets', { network: 'harbor' })
   expect(wrong.json).toEqual({
-    error: 'Field "network" must be one of Ethereum, Polygon, Base, Avalanche, Polkadot, Vara, Harbor.',
+    error: `Field "network" must be one of ${NETWORKS.join(', ')}, Harbor.`,
     code: 'invalid_input',
   })
   expect((await service.get('/readyz')).json).toEqual({

@@ -1,18 +1,18 @@
 // A Substrate account has another text for each SS58 prefix. If an address has the prefix of another network, the error
 // gives the right text. This tests every field with an address, and the API document says which these are.
 
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
 import type { SubstrateNetwork } from '../../src/platform/networks.ts'
-import { commonService } from '../support/common-service.ts'
 import { isLong } from '../support/long.ts'
-import type { Service } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { devAccount } from '../support/substrate.ts'
 import { somePayload } from '../transactions/payloads.ts'
 import { mail } from '../typed-data/data.ts'
 
 const PREFIXES = { Polkadot: 0, Vara: 137 } as const satisfies Record<SubstrateNetwork, number>
 /** The generic prefix, which many tools write. */
+const NOWHERE = 'http://127.0.0.1:1'
 const GENERIC = 42
 const SECRET = { developer_secret: 'testnet-secret' }
 const PIN = { user_pin: '493817' }
@@ -22,10 +22,12 @@ let service: Service
 let spelled: (prefix: number) => string
 
 beforeAll(async () => {
-  service = await commonService()
+  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Polkadot: NOWHERE, Vara: NOWHERE } })
   const { publicKey } = await devAccount('Alice')
   spelled = (prefix) => encodeAddress(publicKey, prefix)
 })
+
+afterAll(() => service.close())
 
 /** The query or the body of a request. */
 type Request = (address: string, own: string, network: SubstrateNetwork) => object

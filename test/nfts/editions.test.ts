@@ -3,9 +3,10 @@
 import { expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, parseAbi } from 'viem'
-import { fundedAccount, startChain } from '../support/chains.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
-import { type Answer, startService } from '../support/service.ts'
+import type { Answer } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 
@@ -31,8 +32,7 @@ const mint = (body: object = {}) =>
 const piecesOf = (account: Address, id: bigint, address = collection) =>
   chain.publicClient.readContract({ address, abi: ABI, functionName: 'balanceOf', args: [account, id] })
 
-const chain = await shared(startChain(network, { flags: ['--slots-in-an-epoch', '1'] }))
-const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { chain, service } = await commonWorld()
 await shared(startWorkerHere(service))
 const owner = (await service.newWallet({ network })).address
 await chain.fund(owner)

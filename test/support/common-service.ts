@@ -14,13 +14,12 @@ let starting: Promise<Service> | undefined
 
 /**
  * A project of its own at a service that all files of this process share, since a start costs more than most tests.
- * No network has a node, and the service ends with the process. Files that read rows of all projects, change rows that
- * others need, rotate a key or verify the whole audit start a service of their own.
+ * Ethereum, Polygon and Base have a node that is away, other networks none; the service ends with the process. Files
+ * that read rows of all projects, change rows that others need, rotate a key or verify the whole audit start a service
+ * of their own.
  */
 export const commonService = async (): Promise<Service> => {
-  starting ??= startService({
-    rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE, Polkadot: NOWHERE, Vara: NOWHERE },
-  })
+  starting ??= startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } })
   return withOwnProject(await starting)
 }
 

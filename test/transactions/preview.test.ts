@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, parseEther } from 'viem'
 import { type Behaviour, startFakeNode, withoutIdentity } from '../chains/evm/fake-node.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { fundedAccount, type TestChain } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest } from '../support/long.ts'
 import { countRows } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -25,13 +26,7 @@ let chain: TestChain
 let service: Service
 
 beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-})
-
-afterAll(async () => {
-  await service.close()
-  await chain.stop()
+  ;({ chain, service } = await commonWorld())
 })
 
 const preview = async (unsigned_transaction: Record<string, unknown>, rest: Record<string, unknown> = {}) => {

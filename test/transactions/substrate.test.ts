@@ -674,15 +674,17 @@ describe('calls of the runtime', () => {
     expect(budget / fee).toBeGreaterThan(2_300n)
     expect(budget / fee).toBeLessThan(2_700n)
 
-    // A tip is at most as much as the fee.
-    const refused = await sign({ maxPriorityFeePerGas: String(fee + 1n) })
+    // A tip is at most as much as the fee, which the runtime changes a little from block to block.
+    const refused = await sign({ maxPriorityFeePerGas: String(2n * fee) })
     expect(told(refused)).toEqual(DENIED)
-    expect(refused.json.error).toContain(`"unsigned_transaction.maxPriorityFeePerGas" must be at most ${fee}`)
+    const [, tipMax] =
+      /"unsigned_transaction.maxPriorityFeePerGas" must be at most ([0-9]+)/.exec(refused.json.error) ?? []
+    expect(Number(tipMax) / Number(fee)).toBeCloseTo(1, 1)
     if (isLong)
       expect(told(await send(address, { ...payment, maxPriorityFeePerGas: String(10n * UNIT) }))).toEqual(DENIED)
     expect((await spent(first)).fee).toBe(fee)
-    expect(told(await sign({ maxPriorityFeePerGas: String(fee) }))).toEqual(DONE)
-    expect((await spent(first)).fee).toBeGreaterThanOrEqual(3n * fee)
+    expect(told(await sign({ maxPriorityFeePerGas: String((fee * 9n) / 10n) }))).toEqual(DONE)
+    expect(Number((await spent(first)).fee) / Number(fee)).toBeCloseTo(2.9, 1)
 
     for (const nonce of someOf([1, 2, 20], 3)) {
       const later = await sign({ nonce: String(nonce) })

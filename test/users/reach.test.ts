@@ -4,9 +4,10 @@
 import { describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { privateKeyToAccount } from 'viem/accounts'
-import { fundedAccount, startChain } from '../support/chains.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { commonWorld } from '../support/common-service.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { type Answer, startService } from '../support/service.ts'
+import type { Answer } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 import { somePayload } from '../transactions/payloads.ts'
@@ -43,8 +44,7 @@ const newUser = async () => {
 const newWallet = async (user: Pick<User, 'post'>) =>
   (await user.post('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
 
-const chain = await shared(startChain(network))
-const service = await shared(startService({ rpcUrls: { [network]: chain.rpcUrl } }))
+const { chain, service } = await commonWorld()
 const { sql } = service.database
 await shared(startWorkerHere(service))
 /** A token of nobody. */

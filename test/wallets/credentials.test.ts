@@ -5,17 +5,16 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { generatePrivateKey, mnemonicToAccount } from 'viem/accounts'
 import { createProject } from '../../src/operators/projects.ts'
+import { commonService } from '../support/common-service.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { type Answer, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import type { Answer } from '../support/service.ts'
 
-const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
 const NEW = '604913'
 const user = { control_mode: 'user', user_pin: PIN }
 const developer = { control_mode: 'developer', developer_secret: 'testnet-secret' }
 
-const service = await shared(startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } }))
+const service = await commonService()
 const { sql } = service.database
 
 const change = (body: Record<string, unknown>) =>

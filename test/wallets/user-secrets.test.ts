@@ -5,19 +5,18 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { startFinishingSecretChanges } from '../../src/identity/users/secret-changes.ts'
 import { createProject } from '../../src/operators/projects.ts'
 import { startApiProcess } from '../support/api.ts'
+import { commonService } from '../support/common-service.ts'
 import { holdTable, untilWaiting } from '../support/locks.ts'
 import { isLong, longTest } from '../support/long.ts'
-import { type Answer, type Service, startService } from '../support/service.ts'
-import { shared } from '../support/shared.ts'
+import type { Answer, Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { peopleOf } from '../users/people.ts'
 
-const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
 const NEW = '604913'
 const network = 'Ethereum'
 
-const service = await shared(startService({ rpcUrls: { Ethereum: NOWHERE, Polygon: NOWHERE, Base: NOWHERE } }))
+const service = await commonService()
 const { sql } = service.database
 
 type Wallet = { readonly address: string; readonly owner_id: string }

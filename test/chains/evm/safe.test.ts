@@ -72,7 +72,7 @@ describe('the Safe of a contract wallet', () => {
       multiSendCallOnly: getMultiSendCallOnlyDeployment,
       createCall: getCreateCallDeployment,
     }
-    expect(CHAIN_IDS.toSorted((a, b) => a - b)).toEqual([1, 137, 8453, 43113, 43114, 80002, 84532, 11155111])
+    expect(CHAIN_IDS).toHaveLength(2 * EVM_NETWORKS.length)
     for (const chainId of CHAIN_IDS) {
       for (const [name, deploymentOf] of Object.entries(published)) {
         const at = deploymentOf({ version: '1.4.1', network: String(chainId) })?.networkAddresses[chainId]
