@@ -1,8 +1,8 @@
 // The script behind `bun run test`: one PostgreSQL and one bundle of the programs, then `bun test` over test/, then one
-// closing line. Three files run at a time, as many wait for a chain or a process, each process with its modules loaded
-// once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path. Files named
-// `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the long cases of what the last
-// day's commits touched run afterwards (test/touched.ts).
+// closing line. Two files run at a time, each process with its modules loaded once: a third process takes more CPU time
+// than it finds free. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path.
+// Files named `*.long.test.ts` run in `bun run test:long` alone. With `--touched`, as in `.ci/run`, the long cases of
+// what the last day's commits touched run afterwards (test/touched.ts).
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -71,31 +71,36 @@ export const tally = (output: string, exitCode: number): Tally => {
 export const closingLine = ({ passed, failed, skipped }: Tally): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 
-/** Begins of the paths of the files that take longest, about six seconds and more. */
+/** Begins of the paths of the files that take longest, about four seconds and more. */
 export const LONGEST = [
+  'test/cli/audit',
   'test/cli/project',
+  'test/cli/tx',
   'test/client/client',
-  'test/console/',
+  'test/client/evm',
+  'test/client/package',
   'test/e2e/',
+  'test/freezes/freeze',
+  'test/idempotency/idempotency',
   'test/issuers/callers',
-  'test/keys/rotate-identity',
+  'test/keys/',
   'test/metrics/metrics',
   'test/policies/contract-wallets',
-  'test/policies/forged-policies',
+  'test/restore/',
   'test/security/taken-api',
-  'test/transactions/contract-wallet',
+  'test/security/vault-memory',
   'test/transactions/faults',
-  'test/transactions/outside',
   'test/transactions/send',
+  'test/transactions/sign-payload',
   'test/transactions/substrate',
+  'test/users/challenge',
+  'test/users/email',
   'test/users/passkeys',
-  'test/vault/change-credential',
-  'test/vault/export',
+  'test/users/reach',
   'test/vault/new-wallet',
-  'test/vault/rotate-root',
-  'test/vault/undone-writes',
   'test/vault/user-secrets',
   'test/wallets/forged-wallets',
+  'test/wallets/guess-limit',
   'test/webhooks/deliver',
 ]
 

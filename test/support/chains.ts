@@ -21,6 +21,7 @@ import { type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import { evmNetworkRow } from '../../src/platform/networks.ts'
 import { type TestContractName, testContract } from './contracts.ts'
+import { madeAhead } from './made-ahead.ts'
 
 const POOL_DEADLINE_MS = 10_000
 const RECEIPT_DEADLINE_MS = 60_000
@@ -54,6 +55,11 @@ const clientsOf = (chain: Chain, rpcUrl: string) => {
   }
 }
 
+const startEthereum = madeAhead(async () => {
+  const { chainId, maxTransactionGas } = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
+  return startAnvil({ chainId, maxTransactionGas })
+})
+
 /**
  * Starts a local chain with a network's testnet chain id and its bound for the gas of a transaction, or with another
  * chain id. It mines a block for each transaction at once, and no others. viem's test clients are part of it, for
@@ -64,7 +70,8 @@ export const startChain = async (network: Network, { chainId: chosenId, ...optio
     chosenId === undefined
       ? evmNetworkRow({ network, environment: 'testnet', devnet: true })
       : { chainId: chosenId, maxTransactionGas: null }
-  const anvil = await startAnvil({ maxTransactionGas, ...options, chainId })
+  const isUsual = network === 'Ethereum' && chosenId === undefined && Object.keys(options).length === 0
+  const anvil = await (isUsual ? startEthereum() : startAnvil({ maxTransactionGas, ...options, chainId }))
   const { rpcUrl } = anvil
   const chain = defineChain({
     id: chainId,

@@ -13,6 +13,7 @@ import { migrate } from '../../db/migrate.ts'
 import { type PostgresOptions, type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
 import { networkRows } from '../../src/platform/networks.ts'
+import { madeAhead } from './made-ahead.ts'
 
 /** A test's own database, with our tables and nothing else. */
 export type TestDatabase = {
@@ -230,15 +231,19 @@ const connections = async (sql: Sql, database: string): Promise<readonly string[
   return rows.map((row) => `${row.application_name || 'a connection'} (last query: ${row.query.slice(0, 80)})`)
 }
 
+let dropping: Promise<void> | undefined
+
 const dropDatabase = async (name: string): Promise<void> => {
   const leaked = await asSuperuser(async (sql) => {
     const deadline = Date.now() + LEAK_GRACE_MS
     // A closed connection is still listed for a moment.
     while (Date.now() < deadline && (await connections(sql, name)).length > 0) await sleep(20)
-    const left = await connections(sql, name)
-    await sql`drop database ${sql(name)} with (force)`
-    return left
+    return connections(sql, name)
   })
+  // The next one that is dropped gets the error of this one.
+  await dropping
+  dropping = asSuperuser(async (sql) => void (await sql`drop database ${sql(name)} with (force)`))
+  dropping.catch(() => {})
   if (leaked.length > 0) throw new Error(`The test left connections to its database open: ${leaked.join('; ')}.`)
 }
 
@@ -276,6 +281,14 @@ export const fillDatabase = async (url: string): Promise<TestDatabase> => {
   return accessTo(url, new URL(url).pathname.slice(1))
 }
 
+const copyTemplate = madeAhead(async () => {
+  const from = await migratedTemplate()
+  const name = `test_${randomBytes(6).toString('hex')}`
+  // Copying files is faster if nothing is flushed to the disk.
+  await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
+  return name
+})
+
 /** A fresh database, copied from a template that holds the migrated schema. */
 export const createDatabase = async (
   input: {
@@ -283,10 +296,7 @@ export const createDatabase = async (
     readonly withNetworks?: boolean
   } = {},
 ): Promise<TestDatabase> => {
-  const from = await migratedTemplate()
-  const name = `test_${randomBytes(6).toString('hex')}`
-  // Copying files is faster if nothing is flushed to the disk.
-  await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
+  const name = await copyTemplate()
   if (input.withNetworks) await onServer(urlOn(await server(), name), bindNetworks)
   const access = accessTo(await server(), name)
   const close = async () => {
