@@ -36,6 +36,6 @@ test('the errors of failed tests are shown again at the end, each once', () => {
 test('the longest files are begun first, and each of them exists', () => {
   const paths = scriptsIn('test').filter((path) => path.endsWith('.test.ts'))
   expect(LONGEST.filter((begin) => !paths.some((path) => path.startsWith(begin)))).toEqual([])
-  const { files } = JSON.parse(timingsOf(['test/config.test.ts', 'test/vault/export.test.ts']))
-  expect(files).toEqual({ 'test/config.test.ts': 1, 'test/vault/export.test.ts': 2 })
+  const { files } = JSON.parse(timingsOf(['test/config.test.ts', 'test/keys/rotate-service.test.ts']))
+  expect(files).toEqual({ 'test/config.test.ts': 1, 'test/keys/rotate-service.test.ts': 2 })
 })

@@ -1,4 +1,4 @@
-/** Makes one more while the test that took one runs: most of its time is waiting, for which the next file need not wait. */
+/** Makes one more while the tests that took one run, as most of the time of making it is spent waiting. */
 export const madeAhead = <Made>(make: () => Promise<Made>): (() => Promise<Made>) => {
   let next: Promise<Made> | undefined
   return () => {
