@@ -240,10 +240,11 @@ const dropDatabase = async (name: string): Promise<void> => {
     while (Date.now() < deadline && (await connections(sql, name)).length > 0) await sleep(20)
     return connections(sql, name)
   })
-  // The next one that is dropped gets the error of this one.
-  await dropping
+  const before = dropping
   dropping = asSuperuser(async (sql) => void (await sql`drop database ${sql(name)} with (force)`))
+  // The close of the next database reports it.
   dropping.catch(() => {})
+  await before
   if (leaked.length > 0) throw new Error(`The test left connections to its database open: ${leaked.join('; ')}.`)
 }
 

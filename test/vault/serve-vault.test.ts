@@ -343,7 +343,7 @@ describe('who controls an API', () => {
     expect((await stat(operatorSocketOf(path))).mode & 0o777).toBe(0o600)
     for (const name of Object.keys(OPERATOR_METHODS)) {
       const seen = refusals.length
-      // A vault logs only the first refusals of a client.
+      // One vault logs ten refusals for the same reason within half a minute.
       const socket = createConnection((await startVault()).path)
       socket.write(Buffer.concat([frameOf({ protocol: 1, name: 'thief' }), frameOf([1, name, {}])]))
       expect(await nextRefusal(seen)).toBe('thief: a method is unknown')

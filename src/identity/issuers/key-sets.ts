@@ -138,15 +138,15 @@ export const createKeySets = (ctx: HasConfig & HasClock & HasLog) => {
     return entry.reading
   }
 
-  const youngerThan = ({ keySet }: Entry, maxAgeMs: number) =>
+  const keySetWithin = ({ keySet }: Entry, maxAgeMs: number) =>
     keySet !== null && ctx.now().getTime() - keySet.readAtMs < maxAgeMs ? keySet : null
 
   const current = async (issuer: string, entry: Entry): Promise<JWTVerifyGetKey> => {
-    const fresh = youngerThan(entry, FRESH_MS)
+    const fresh = keySetWithin(entry, FRESH_MS)
     if (fresh !== null) return fresh.find
     const reading = readAgain(issuer, entry)
-    if (youngerThan(entry, KEPT_MS) === null) await reading
-    const keySet = youngerThan(entry, KEPT_MS)
+    if (keySetWithin(entry, KEPT_MS) === null) await reading
+    const keySet = keySetWithin(entry, KEPT_MS)
     if (keySet === null) throw away()
     return keySet.find
   }
