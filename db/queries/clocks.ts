@@ -120,13 +120,6 @@ export const readWaits = async (db: Queryable, ids: readonly string[]): Promise<
   )
 }
 
-export const startClocks = async (db: Queryable, ids: readonly string[]) => {
-  await db
-    .update(transactions)
-    .set({ clockStartedAt: sql`now()` })
-    .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
-}
-
 export const recordFollowedNetwork = async (db: Queryable, row: Omit<Followed, 'updatedAt'>) => {
   await db
     .insert(followedNetworks)

@@ -340,10 +340,15 @@ export const longQuiet = async (
     .limit(input.limit)
 }
 
-/** Puts transactions at the end of the reconciler's queue. */
-export const touchTransactions = async (db: Queryable, ids: readonly string[]) => {
-  await db
-    .update(transactions)
-    .set({ updatedAt: sql`now()` })
-    .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
+/** The time in a column of several transactions is now. They are locked in the order of `lockTransactions`. */
+const stampTransactions = (column: 'updatedAt' | 'clockStartedAt') => async (db: Queryable, ids: readonly string[]) => {
+  const inOrder = sql`any(array(
+    select id from public.transactions where id = any(${sql.param(ids)}::uuid[]) order by id for no key update))`
+  const set = { [column]: sql`now()` }
+  await db.update(transactions).set(set).where(eq(transactions.id, inOrder))
 }
+
+/** Puts transactions at the end of the reconciler's queue. */
+export const touchTransactions = stampTransactions('updatedAt')
+
+export const startClocks = stampTransactions('clockStartedAt')

@@ -9,6 +9,7 @@ import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
@@ -132,8 +133,10 @@ export const startOperatorWorld = async () => {
       ),
     /** Makes every waiting transaction look as if it had waited for a minute. */
     reconcile: async (): Promise<void> => {
-      await sql`update transactions set created_at = created_at - interval '1 minute', updated_at = updated_at - interval '1 minute'
-        where not final`
+      await sql`
+        update transactions set created_at = created_at - interval '1 minute'
+        where id in (select id from transactions where not final for update skip locked)`
+      await ageTransactions(sql)
       await sql`update signers set heard_at = heard_at - interval '30 s'`
       await addJob(service.ctx.db, 'reconcile', { again: false })
     },

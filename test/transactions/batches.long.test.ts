@@ -8,6 +8,7 @@ import { reconcileTransactions } from '../../src/signing/transactions/reconcile.
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 const network = 'Ethereum'
@@ -96,7 +97,7 @@ test('waiting transactions are checked in a few bounded batches, and those that 
   const [row] = await world.sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${forgotten}`
   const isForgotten = ([hash]: readonly unknown[]) => hash === row?.hash
   gate.spoil({ fault: 'answers null', method: 'eth_getTransactionByHash', where: isForgotten })
-  const quiet = () => world.sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+  const quiet = () => ageTransactions(world.sql, '1 hour')
   const toBeSent = async () =>
     (await world.sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
   await quiet()

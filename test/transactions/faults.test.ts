@@ -18,6 +18,7 @@ import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
 import { isLong, longTest, someOf } from '../support/long.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerCtx } from '../support/worker-here.ts'
 
@@ -231,7 +232,7 @@ describe('the tracker, if its node fails at', () => {
 
 describe('the reconciler, if its node fails at', () => {
   const methods = ['eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_getTransactionCount', 'eth_chainId']
-  const quiet = () => sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+  const quiet = () => ageTransactions(sql, '1 hour')
   const jobsOf = async ({ id }: Sent) =>
     (await sql`select from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`).length
   const clearJobs = () => sql`delete from graphile_worker._private_jobs`
@@ -267,7 +268,7 @@ describe('a node that drops', () => {
     for (const { id } of sent) expect(await broadcastTransaction(ctx, id)).toBe('done')
     const hashes = sent.map(({ hash }) => hash)
     const reconcile = async () => {
-      await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+      await ageTransactions(sql, '1 hour')
       await sql`delete from graphile_worker._private_jobs`
       await reconcileTransactions(ctx, startRound(node))
       const jobs = await sql<{ key: string }[]>`select key from graphile_worker._private_jobs order by key`
@@ -348,7 +349,7 @@ describe('a node that sometimes fails, in any way, at any request', () => {
       for (const deadline = Date.now() + 10_000; !(await isSome()) && Date.now() < deadline; ) await Bun.sleep(250)
       gate.heal()
       // Each waits longer after each failure.
-      await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+      await ageTransactions(sql)
       await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
       await addJob(service.ctx.db, 'reconcile', { again: false })
       const settled = await Promise.all(ids.map((id) => service.settled(id)))

@@ -6,6 +6,7 @@ import type { Hex } from 'viem'
 import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGethRules } from '../support/geth-rules.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { startService } from '../support/service.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
 
@@ -125,7 +126,7 @@ export const startLadderWorld = async () => {
     refused: (id: string): Promise<Row> => until(id, (row) => row.cause !== null),
     /** Runs the reconciler as if nothing had been observed for long. */
     reconcile: async (): Promise<void> => {
-      await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+      await ageTransactions(sql)
       await addJob(service.ctx.db, 'reconcile', { again: false })
     },
     /** Mines a block with this base fee. */

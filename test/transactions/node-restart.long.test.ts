@@ -10,6 +10,7 @@ import { addJob } from '../../db/jobs.ts'
 import { saveState } from '../../devnet/anvil-state.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
@@ -93,7 +94,7 @@ const pooled = async () => Number(((await chain.rpc('txpool_status')) as { pendi
 
 /** Makes waiting transactions look as if they had not been checked for long, so that the reconciler checks them. */
 const reconcile = async () => {
-  await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+  await ageTransactions(sql)
   await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
   await addJob(service.ctx.db, 'reconcile', { again: false })
 }

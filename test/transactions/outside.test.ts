@@ -14,6 +14,7 @@ import { readConfig } from '../../src/platform/config.ts'
 import { listen } from '../../src/platform/http/listen.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { isLeftOut, isLong, longTest } from '../support/long.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -143,9 +144,7 @@ const arePending = async (intents: readonly Intent[]): Promise<void> => {
 
 /** Makes transactions look unchecked for long, so that the reconciler asks the node and sends again. */
 const nudge = async (): Promise<void> => {
-  await sql`
-    update transactions set updated_at = updated_at - interval '1 minute'
-    where id in (select id from transactions where not final for update skip locked)`
+  await ageTransactions(sql)
   await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null and key like 'broadcast:%'`
   await addJob(service.ctx.db, 'reconcile', { again: false })
   const waiting = (await chain.rpc('txpool_status')) as { pending: Hex }

@@ -9,6 +9,7 @@ import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { testContract } from '../support/contracts.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { longTest } from '../support/long.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -107,9 +108,7 @@ const isTracked = async (): Promise<void> => {
 
 /** Makes transactions look unchecked for long, so that the reconciler asks the node. */
 const reconcile = async (): Promise<void> => {
-  await sql`
-    update transactions set updated_at = updated_at - interval '1 minute'
-    where id in (select id from transactions where not final for update skip locked)`
+  await ageTransactions(sql)
   await addJob(service.ctx.db, 'reconcile', { again: false })
 }
 

@@ -3,12 +3,14 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'
+import { startClocks, touchTransactions } from '../../db/queries/transactions.ts'
 import { settleDoubtfulContracts } from '../../src/assets/activity/settle-doubtful-contracts.ts'
 import { type Round, startRound } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { refreshSignerStates } from '../../src/signing/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { startChain } from '../support/chains.ts'
+import { untilWaiting } from '../support/locks.ts'
 import { type Stepped, startStepped } from './stepped.ts'
 
 /** More than are asked about together, which are 25. */
@@ -20,7 +22,7 @@ let nowMs = 0
 beforeAll(async () => {
   const node = await startChain('Ethereum')
   world = await startStepped({ node, rpcUrls: node.rpcUrl })
-  for (let each = 0; each < WAITING; each += 1) await world.send()
+  await Promise.all(Array.from({ length: WAITING }, () => world.send()))
 })
 afterAll(() => world.close())
 
@@ -80,4 +82,24 @@ test('asks no further doubtful contract once it is over', async () => {
   expect(await left()).toBe(2)
   await settleDoubtfulContracts(world.ctx, roundWith('facts', 4_000))
   expect(await left()).toBe(0)
+})
+
+test('writes the time of several transactions in the order in which all lock them, so that nobody ends in a deadlock', async () => {
+  const rows = await world.sql<{ id: string }[]>`select id from transactions order by id`
+  const ids = rows.map(({ id }) => id)
+  const [lowest = ''] = ids
+  // Now its row is behind the others in the table.
+  await world.sql`update transactions set updated_at = now() where id = ${lowest}`
+  for (const write of [touchTransactions, startClocks]) {
+    const { writing } = await world.sql.begin(async (other) => {
+      await other`select from transactions where id = ${lowest} for update`
+      const begun = write(world.ctx.db, ids.toReversed())
+      await untilWaiting(world.sql)
+      const free = await other`select from transactions where id <> ${lowest} for update skip locked`
+      expect(free).toHaveLength(ids.length - 1)
+      // Within an object it is not awaited here.
+      return { writing: begun }
+    })
+    await writing
+  }
 })

@@ -9,6 +9,7 @@ import { broadcastTransaction } from '../../src/signing/transactions/broadcast.t
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'
 import { trackStep } from '../../src/signing/transactions/track.ts'
 import { fundedAccount } from '../support/chains.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { startService } from '../support/service.ts'
 
 const MAX_STEPS = 400
@@ -79,7 +80,7 @@ export const startStepped = async (input: {
     },
     /** Makes transactions look as if nothing had been observed for long, so that the reconciler asks the node. */
     reconcile: async (): Promise<void> => {
-      await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+      await ageTransactions(sql, '1 hour')
       await reconcileTransactions(ctx, startRound(chain))
     },
     /** Sends a transaction to the node and waits until it is mined. */

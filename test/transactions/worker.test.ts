@@ -8,6 +8,7 @@ import { addJob } from '../../db/jobs.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { longTest, someOf } from '../support/long.ts'
+import { ageTransactions } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
 import { startWorkerHere, type WorkerHere } from '../support/worker-here.ts'
 
@@ -100,7 +101,7 @@ const ageLocks = () => sql`update graphile_worker._private_jobs set locked_at = 
 
 /** Makes waiting transactions look unchecked for long, so that the reconciler checks them. */
 const reconcile = async () => {
-  await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+  await ageTransactions(sql)
   await addJob(service.ctx.db, 'reconcile', { again: false })
 }
 

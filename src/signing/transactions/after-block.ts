@@ -6,11 +6,10 @@ import {
   lowestWaiting,
   saveSignerState,
   signersToRefresh,
-  startClocks,
   waitingBelow,
 } from '../../../db/queries/clocks.ts'
 import { type BlockPoint, type Cursor, recordBaseFee } from '../../../db/queries/cursors.ts'
-import { recordAttemptError } from '../../../db/queries/transactions.ts'
+import { recordAttemptError, startClocks } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Round } from '../../blocks/follow.ts'
 import type { Chain, Head } from '../../chains/chain.ts'
