@@ -85,10 +85,10 @@ export const openNotices = (input: { readonly config: pg.ClientConfig; readonly 
     if (!isClosed) alarm.notified()
   }
 
-  const lost = (of: pg.Client): void => {
-    if (client !== of) return
+  const lost = (ended: pg.Client): void => {
+    if (client !== ended) return
     client = null
-    closeAtOnce(of)
+    closeAtOnce(ended)
     if (isClosed) return
     pause = setTimeout(() => {
       pause = undefined

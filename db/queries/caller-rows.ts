@@ -17,7 +17,7 @@ type Table = { readonly id: PgColumn; readonly projectId: PgColumn }
 
 const isOf = (table: Table, { projectId }: OfProject) => eqIfGiven(table.projectId, projectId)
 
-const isOn = (table: Table, { after, ...of }: Page) => and(isOf(table, of), gtIfGiven(table.id, after))
+const isOn = (table: Table, { after, ...range }: Page) => and(isOf(table, range), gtIfGiven(table.id, after))
 
 const pageOf =
   <Rows extends PgTable & Table>(table: Rows, condition?: SQL) =>

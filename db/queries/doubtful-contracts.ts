@@ -58,8 +58,8 @@ export const postponeDoubtfulContract = async (
 
 /** Does to stored movements what `asStandard` does to new ones; other standards change nothing. */
 const CORRECTIONS = {
-  erc721: { of: 'erc20', set: { standard: 'erc721', tokenId: sql`${movements.amount}`, amount: 1n } },
-  erc20: { of: 'erc721', set: { standard: 'erc20', tokenId: null, amount: sql`${movements.tokenId}` } },
+  erc721: { from: 'erc20', set: { standard: 'erc721', tokenId: sql`${movements.amount}`, amount: 1n } },
+  erc20: { from: 'erc721', set: { standard: 'erc20', tokenId: null, amount: sql`${movements.tokenId}` } },
 } as const
 
 /** Corrects a contract's stored movements by its standard, and deletes its row here. */
@@ -71,12 +71,14 @@ export const settleDoubtfulContract = (db: Db, input: ContractOnNetwork & { read
     const [doubt] = await tx.select().from(doubtfulContracts).where(at(input)).for('update')
     if (doubt === undefined) return
     if (standard === 'erc721' || standard === 'erc20') {
-      const { of, set } = CORRECTIONS[standard]
+      const { from, set } = CORRECTIONS[standard]
       const isIn = between(movements.blockNumber, doubt.fromBlock, doubt.toBlock)
       await tx
         .update(movements)
         .set(set)
-        .where(and(eq(movements.network, network), isIn, eq(movements.contract, contract), eq(movements.standard, of)))
+        .where(
+          and(eq(movements.network, network), isIn, eq(movements.contract, contract), eq(movements.standard, from)),
+        )
     }
     await tx.delete(doubtfulContracts).where(at(input))
   })

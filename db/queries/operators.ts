@@ -124,12 +124,12 @@ export const recordOperatorPasskeyUse = async (
 
 /** All rows that admit operators, for `audit verify`: there are few. */
 export const allOperatorRows = async (db: Queryable) => {
-  const [of, theirPasskeys, tokens] = await Promise.all([
+  const [rows, theirPasskeys, tokens] = await Promise.all([
     db.select().from(operators),
     db.select().from(operatorPasskeys),
     db.select().from(operatorTokens),
   ])
-  return { operators: of, passkeys: theirPasskeys, tokens }
+  return { operators: rows, passkeys: theirPasskeys, tokens }
 }
 
 export const operatorActs = (db: Queryable) =>

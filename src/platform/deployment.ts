@@ -90,9 +90,9 @@ export const requireDifferentKeys = (ids: KeyIds): void => {
 const requireFit = (
   what: string,
   key: Sealer,
-  of: { readonly bound: string | null; readonly retired: readonly string[] },
+  bindings: { readonly bound: string | null; readonly retired: readonly string[] },
 ): void => {
-  const { bound, retired } = of
+  const { bound, retired } = bindings
   const isNext = key.other()?.id === bound && !retired.includes(key.id)
   if (bound !== key.id && !isNext) {
     throw new Error(`The ${what} key does not fit this database: it is ${key.id}, and should be ${bound}.`)

@@ -701,7 +701,7 @@ test('what is over by the clock of the process admits nobody, though it is not b
 })
 
 longTest('a process lets through twice the tries of a throttle, whatever the database counts', async () => {
-  const newLimit = (windowSeconds: number) => ({ of: ['a test', newName()], tries: 2, windowSeconds })
+  const newLimit = (windowSeconds: number) => ({ counted: ['a test', newName()], tries: 2, windowSeconds })
   const fiveTries = async (limit: Limit, between: () => Promise<unknown> = async () => {}) => {
     const outcomes: unknown[] = []
     for (let n = 0; n < 5; n += 1) {

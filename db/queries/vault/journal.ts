@@ -140,7 +140,7 @@ export const readImage = ({ table, text }: RowImage) => {
 
 /** The same age of a row that a statement calls `name`. */
 const ageIn = (name: 't' | 'excluded', { grows, ends }: NonNullable<Kept['age']>): SQL => {
-  const column = (of: string) => sql`${sql.identifier(name)}.${sql.identifier(of)}`
+  const column = (columnName: string) => sql`${sql.identifier(name)}.${sql.identifier(columnName)}`
   if (ends === undefined) return column(grows)
   return sql`case when ${column(ends)} is null then ${column(grows)} else ${sql.raw(String(ENDED))} end`
 }

@@ -29,12 +29,12 @@ export const provenImage = <Meant extends object>(
   requireWritten({ table: name, meant, returned: row })
   const image = { table: name, text: row.image }
   requireSameImage(table, meant, image)
-  proven.set(image, { of: table, meant })
+  proven.set(image, { table, meant })
   return image
 }
 
 /** What was meant by the images of this process. */
-const proven = new WeakMap<RowImage, { readonly of: PgTable; readonly meant: object }>()
+const proven = new WeakMap<RowImage, { readonly table: PgTable; readonly meant: object }>()
 
 /** A value as PostgreSQL writes it in JSON. Numbers beyond a double are compared in their own column. */
 const inJson = (value: unknown): unknown => {
@@ -140,10 +140,10 @@ const isStill = (table: string, meant: Meant, found: Meant): boolean => {
 export const requireKept = async (db: Queryable, images: readonly RowImage[]) => {
   const found = await Promise.all(
     images.map(async (image) => {
-      const { of, meant } = proven.get(image) ?? {}
-      if (of === undefined || meant === undefined) throw new Error('a row was not compared when it was written')
+      const { table, meant } = proven.get(image) ?? {}
+      if (table === undefined || meant === undefined) throw new Error('a row was not compared when it was written')
       const { key, age }: Kept = KEPT[image.table]
-      const columns = Object.entries(getTableColumns(of))
+      const columns = Object.entries(getTableColumns(table))
       const row = JSON.parse(image.text) as Meant
       const where = columns.flatMap(([, column]) => (key.includes(column.name) ? [eq(column, row[column.name])] : []))
       const shown = columns.filter(
@@ -151,7 +151,7 @@ export const requireKept = async (db: Queryable, images: readonly RowImage[]) =>
       )
       const [present] = await db
         .select(Object.fromEntries(shown))
-        .from(of)
+        .from(table)
         .where(and(...where))
       const ofColumn = (column: string | undefined): unknown =>
         present?.[shown.find(([, each]) => each.name === column)?.[0] ?? '']

@@ -62,17 +62,17 @@ export type VerifiedRows = {
 
 /** @param projectId null: of all projects. */
 const buildQueries = (projectId: string | null): Readonly<Record<keyof VerifiedRows, SQL>> => {
-  const of = (column: SQL): SQL =>
+  const isIn = (column: SQL): SQL =>
     projectId === null ? sql`${column} is not null` : sql`${column} = ${projectId}::uuid`
-  const ofProject = of(sql`project_id`)
+  const ofProject = isIn(sql`project_id`)
   // A row whose keyring was deleted belongs to no project.
-  const ofKeyring = sql`(k.id is null or ${of(sql`k.project_id`)})`
+  const ofKeyring = sql`(k.id is null or ${isIn(sql`k.project_id`)})`
   return {
     // Other actions are not written by vaults, and decide nothing here.
     audit: sql`select project_id as "projectId", id, (extract(epoch from at) * 1000)::float8 as "atMs", action, subject,
         case jsonb_typeof(details) when 'object' then details else '{}' end as details from public.audit
       where ${ofProject} and action = any(${sql.param([...VAULT_ACTIONS])}::text[]) order by id`,
-    projects: sql`select id as "projectId" from public.projects where ${of(sql`id`)}`,
+    projects: sql`select id as "projectId" from public.projects where ${isIn(sql`id`)}`,
     project_keys: sql`select project_id as "projectId", version from public.project_keys where ${ofProject}`,
     developer_keys: sql`select project_id as "projectId", version from public.developer_keys where ${ofProject}`,
     user_keys: sql`select project_id as "projectId", owner_id as "ownerId", version from public.user_keys where ${ofProject}`,

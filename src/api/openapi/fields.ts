@@ -20,9 +20,9 @@ export const prose = (text: unknown): Html =>
 const words = (list: readonly string[]): Html =>
   html`${list.map((each, index) => html`${index === 0 ? '' : ', '}<code>${each}</code>`)}`
 
-const range = (least: unknown, most: unknown, of: string): string => {
-  if (typeof most !== 'number') return typeof least === 'number' ? `, from ${least}${of}` : ''
-  return typeof least === 'number' && least > 0 ? `, ${least} to ${most}${of}` : `, at most ${most}${of}`
+const range = (least: unknown, most: unknown, noun: string): string => {
+  if (typeof most !== 'number') return typeof least === 'number' ? `, from ${least}${noun}` : ''
+  return typeof least === 'number' && least > 0 ? `, ${least} to ${most}${noun}` : `, at most ${most}${noun}`
 }
 
 const isNull = (schema: unknown): boolean => isJson(schema) && schema.type === 'null'

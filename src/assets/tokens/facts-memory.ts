@@ -26,11 +26,11 @@ export const createDisputeNotes = ({ log }: { readonly log: Pick<Log, 'warn'> })
 }
 
 /** @param of.identity null in a process without IDENTITY_KEY: no facts are its own. */
-export const createFactsMemory = (of: {
+export const createFactsMemory = (input: {
   readonly db: Db
   readonly identity: Pick<Sealer, 'authenticator' | 'verifier'> | null
 }): Pick<ChainMemory, 'readFacts' | 'writeFacts'> => {
-  const { db, identity } = of
+  const { db, identity } = input
   const mac = identity && contractFactsMac(identity)
   return {
     readFacts: async (asked) =>

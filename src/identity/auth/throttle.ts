@@ -19,36 +19,36 @@ const DAY = 86_400
 
 const limit = (
   { config }: HasConfig,
-  { of, tries, windowSeconds = WINDOW }: Pick<Limit, 'of' | 'tries'> & Partial<Limit>,
-): Limit => ({ of, tries: config.devnet ? tries * 100 : tries, windowSeconds })
+  { counted, tries, windowSeconds = WINDOW }: Pick<Limit, 'counted' | 'tries'> & Partial<Limit>,
+): Limit => ({ counted, tries: config.devnet ? tries * 100 : tries, windowSeconds })
 
 export const beginLimit = (ctx: HasConfig, { projectId, client }: Beginning, way: string): Limit =>
-  limit(ctx, { of: ['begin from', way, projectId, subnetOf(client.address)], tries: 30 })
+  limit(ctx, { counted: ['begin from', way, projectId, subnetOf(client.address)], tries: 30 })
 
 /** Session challenges from one address. The login page creates one for each user whom it sends back. */
 export const challengeLimit = (ctx: HasConfig, { projectId, client }: Beginning): Limit =>
-  limit(ctx, { of: ['challenge from', projectId, subnetOf(client.address)], tries: 300 })
+  limit(ctx, { counted: ['challenge from', projectId, subnetOf(client.address)], tries: 300 })
 
 /** Limits load only, as a challenge cannot be guessed. A strict limit would let a stranger lock out a known wallet. */
 export const targetLimit = (ctx: HasConfig, { projectId }: Beginning, way: string, target: string): Limit =>
-  limit(ctx, { of: ['begin for', way, projectId, target], tries: 60 })
+  limit(ctx, { counted: ['begin for', way, projectId, target], tries: 60 })
 
 /** Mails to one e-mail address. Each gives five tries at a code of six digits, so a day gives at most a hundred. */
 export const mailLimits = (ctx: HasConfig, { projectId }: Beginning, way: string, target: string): readonly Limit[] => [
-  limit(ctx, { of: ['mail to', way, projectId, target], tries: 5 }),
-  limit(ctx, { of: ['mail to, a day', way, projectId, target], tries: 20, windowSeconds: DAY }),
+  limit(ctx, { counted: ['mail to', way, projectId, target], tries: 5 }),
+  limit(ctx, { counted: ['mail to, a day', way, projectId, target], tries: 20, windowSeconds: DAY }),
 ]
 
 export const tryLimit = (ctx: HasConfig, { client }: From, what: string): Limit =>
-  limit(ctx, { of: ['try from', what, subnetOf(client.address)], tries: 100, windowSeconds: MINUTE })
+  limit(ctx, { counted: ['try from', what, subnetOf(client.address)], tries: 100, windowSeconds: MINUTE })
 
 /** Reads of session challenges from one address: enough for ten devices that poll once a second. */
 export const readLimit = (ctx: HasConfig, { client }: From): Limit =>
-  limit(ctx, { of: ['look from', subnetOf(client.address)], tries: 600, windowSeconds: MINUTE })
+  limit(ctx, { counted: ['look from', subnetOf(client.address)], tries: 600, windowSeconds: MINUTE })
 
 export type Limit = {
   /** What is tried, and by whom or for whom. Each combination has its own counter. */
-  readonly of: readonly string[]
+  readonly counted: readonly string[]
   readonly tries: number
   readonly windowSeconds: number
 }
@@ -79,14 +79,14 @@ export const throttle = async (
 ): Promise<void> => {
   const keyOf = ctx.identity.authenticator('throttle')
   for (const limit of limits) {
-    const key = keyOf(limit.of)
+    const key = keyOf(limit.counted)
     const { tries, secondsLeft } = await countTry(ctx.db, { key, windowSeconds: limit.windowSeconds })
     if (tries <= limit.tries && admit(ctx.db, { key, limit })) continue
     throw new AppError('rate_limited', 'This was tried too often; wait and try again.', {
       retryable: true,
       retryAfterSeconds: Math.max(1, secondsLeft),
       // Only the first word: later words are addresses and names of users.
-      event: { kind: 'login_throttled', projectId: null, details: { limit: limit.of[0] ?? '' } },
+      event: { kind: 'login_throttled', projectId: null, details: { limit: limit.counted[0] ?? '' } },
     })
   }
 }

@@ -71,8 +71,8 @@ type Begun = {
 const recordFailure = (ctx: IdentityCtx, issuer: IssuerRow, error: unknown): IssuerRefusal => {
   if (!(error instanceof IssuerLoginError)) throw error
   if (error.why !== 'cancelled') {
-    const { issuer: of, name, projectId } = issuer
-    ctx.log.warn({ err: error.cause, issuer: of, name, projectId }, 'a login at an issuer failed')
+    const { issuer: issuerUrl, name, projectId } = issuer
+    ctx.log.warn({ err: error.cause, issuer: issuerUrl, name, projectId }, 'a login at an issuer failed')
   }
   return error.why
 }
@@ -135,14 +135,14 @@ type ProvenUser = { readonly userId: string; readonly authenticatedAt: Date }
 
 const challengeFor = async (
   ctx: IdentityCtx,
-  of: {
+  input: {
     readonly projectId: string
     readonly client: Client
     readonly codeChallenge: string
     readonly user: ProvenUser
   },
 ): Promise<string> => {
-  const { user, ...begun } = of
+  const { user, ...begun } = input
   return ctx.db.transaction(async (tx) => {
     const { code } = await beginChallenge(ctx, tx, { ...begun, way: WAY })
     const read = await findSessionChallenge(tx, hashOf(code))

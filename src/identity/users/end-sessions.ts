@@ -17,9 +17,9 @@ type EndingCtx = HasAudit & HasIdentity
 export const recordEnd = (
   ctx: HasAudit,
   tx: Tx,
-  of: { readonly projectId: string; readonly userId: string; readonly id: string; readonly actor: string },
+  session: { readonly projectId: string; readonly userId: string; readonly id: string; readonly actor: string },
 ): Promise<void> => {
-  const { projectId, userId, id, actor } = of
+  const { projectId, userId, id, actor } = session
   const details = { user_id: userId }
   return ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
 }

@@ -166,7 +166,7 @@ export const verifyArchive = async (
   for (const each of checkpoints.filter((checkpoint) => chain === null || checkpoint.chain === chain)) {
     if (folder === null) {
       const noted = heads.find(
-        ({ chain: of, position }) => of === each.chain && position >= each.fromPosition && position <= each.position,
+        ({ chain, position }) => chain === each.chain && position >= each.fromPosition && position <= each.position,
       )
       const trouble = 'its row is in the archive: name its folder with --archive'
       if (noted !== undefined) broken.push({ chain: each.chain, position: noted.position, auditId: null, trouble })

@@ -15,10 +15,10 @@ type VerifyCtx = HasDb & HasSealer & HasIdentity
 /** By the present key, or by an earlier one for rows of its time. Only the chains verify rows of a lost key. */
 const verifierOf = async (
   db: VerifyCtx['db'],
-  of: { readonly secret: Secret; readonly sealer: Sealer },
+  { secret, sealer }: { readonly secret: Secret; readonly sealer: Sealer },
 ): Promise<(row: AuditRecord) => boolean> => {
-  const byPresent = auditVerifier(of.sealer)
-  const earlier = (await retiredAuditKeys({ db, ...of }, { secret: of.secret, purpose: AUDIT_PURPOSE })).map((key) => ({
+  const byPresent = auditVerifier(sealer)
+  const earlier = (await retiredAuditKeys({ db, sealer }, { secret, purpose: AUDIT_PURPOSE })).map((key) => ({
     ...key,
     verifies: key.verifies && auditVerifierWith(key.verifies),
   }))

@@ -28,7 +28,7 @@ export type Prepared = {
   readonly fields: Readonly<Record<string, string>>
   readonly back: string
   /** @returns what was done, as a sentence. */
-  readonly run: (ctx: ConsoleCtx, of: { readonly actor: string; readonly reason: string }) => Promise<string>
+  readonly run: (ctx: ConsoleCtx, input: { readonly actor: string; readonly reason: string }) => Promise<string>
 }
 
 const idIn = (fields: Fields, name = 'id'): string => {

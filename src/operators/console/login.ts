@@ -39,7 +39,7 @@ const DEVNET_TIMES = 100
 /** Tries to log in from one address. A link or a passkey cannot be guessed: this limits load and noise. */
 const limitTries = (ctx: ConsoleCtx, { address }: Client): Promise<void> => {
   const tries = ctx.config.devnet ? TRIES * DEVNET_TIMES : TRIES
-  return throttle(ctx, [{ of: ['console from', subnetOf(address)], tries, windowSeconds: WINDOW_SECONDS }])
+  return throttle(ctx, [{ counted: ['console from', subnetOf(address)], tries, windowSeconds: WINDOW_SECONDS }])
 }
 
 const refused = (way: 'link' | 'passkey', sentence: string): AppError =>

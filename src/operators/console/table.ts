@@ -146,7 +146,7 @@ export const roomOfProject =
     show: (
       ctx: ConsoleCtx,
       asked: Asked,
-      of: { readonly projectId: string; readonly form: (fields?: Html) => Html },
+      input: { readonly projectId: string; readonly form: (fields?: Html) => Html },
     ) => Promise<Html>,
   ): Room =>
   async (ctx, asked) => {

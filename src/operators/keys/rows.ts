@@ -138,13 +138,13 @@ const NOTHING: Remade = { rows: 0, remade: 0, forged: [] }
 export const acceptRows = async (
   work: Work & { readonly walletTroubles: ReadonlyMap<string, string> },
 ): Promise<Remade> => {
-  const remade = await withEachCallerTable(async (of) => {
-    switch (of.table) {
+  const remade = await withEachCallerTable(async (rows) => {
+    switch (rows.table) {
       case 'projects':
       case 'users':
-        return remakeTable(work, of, () => null)
+        return remakeTable(work, rows, () => null)
       case 'wallets':
-        return remakeTable(work, of, ({ id }) => work.walletTroubles.get(id) ?? null)
+        return remakeTable(work, rows, ({ id }) => work.walletTroubles.get(id) ?? null)
       default:
         // They admit a caller by themselves, so they have ended.
         return NOTHING

@@ -64,9 +64,9 @@ type Blocks = Awaited<ReturnType<Chain['sendersFrom']>>
 
 const unknownAmong = async (
   ctx: CheckCtx,
-  of: { readonly network: Network; readonly blocks: Blocks; readonly contractWallets: readonly Ours[] },
+  input: { readonly network: Network; readonly blocks: Blocks; readonly contractWallets: readonly Ours[] },
 ): Promise<readonly UnknownTransaction[]> => {
-  const { network, blocks, contractWallets } = of
+  const { network, blocks, contractWallets } = input
   const sent = blocks.flatMap(({ number, transactions }) => transactions.map((each) => ({ ...each, block: number })))
   const addresses = new Set(sent.flatMap(({ from, to }) => (to === null ? [from] : [from, to])))
   const found = await findWalletsByAddresses(ctx.db, { network, addresses: [...addresses] })

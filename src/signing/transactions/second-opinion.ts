@@ -38,8 +38,8 @@ const doAllAgree = async (
 type Mined = Extract<HashStatus, { kind: 'mined' }>
 type Judged = Pick<FinalCandidate, 'hash' | 'blockHash' | 'kind' | 'contractWallet'>
 
-const askStatuses = (of: Pick<Opinion, 'statuses'>, rows: readonly Judged[]): Promise<readonly HashStatus[]> =>
-  of.statuses(rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })))
+const askStatuses = (opinion: Pick<Opinion, 'statuses'>, rows: readonly Judged[]): Promise<readonly HashStatus[]> =>
+  opinion.statuses(rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })))
 
 const isMinedIn = ({ blockHash }: Judged, status: HashStatus | undefined): status is Mined =>
   status?.kind === 'mined' && status.blockHash === blockHash

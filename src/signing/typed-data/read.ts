@@ -24,8 +24,8 @@ export const listValues = ({ types, primaryType, message }: TypedData): readonly
       return
     }
     const members = new Map(Object.entries(Object(value)))
-    for (const { name, type: of, text: ofText } of structs.get(type.name)?.fields ?? []) {
-      add(of, ofText, members.get(name), path === '' ? name : `${path}.${name}`)
+    for (const { name, type: fieldType, text: fieldText } of structs.get(type.name)?.fields ?? []) {
+      add(fieldType, fieldText, members.get(name), path === '' ? name : `${path}.${name}`)
     }
   }
   add({ kind: 'struct', name: primaryType }, primaryType, message, '')

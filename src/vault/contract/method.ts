@@ -55,7 +55,7 @@ const isSecret = (schema: TSchema): boolean => schema.isSecret === true
 /** The secret fields of a union's objects. A name that is secret in one of them is secret in all. */
 const secretNamesIn = (schema: TSchema): readonly string[] => {
   if (!KindGuard.IsObject(schema)) return schema.anyOf?.flatMap(secretNamesIn) ?? []
-  return Object.entries(schema.properties).flatMap(([name, of]) => (isSecret(of) ? [name] : []))
+  return Object.entries(schema.properties).flatMap(([name, field]) => (isSecret(field) ? [name] : []))
 }
 
 const namingOfUnion = (schema: TSchema, secret: Naming): Naming => {
@@ -69,7 +69,7 @@ const namingOfUnion = (schema: TSchema, secret: Naming): Naming => {
 /** Keeps a union as it is, except its secret fields. @param secret what to do with these. */
 const namingOf = (schema: TSchema, secret: Naming): Naming => {
   if (KindGuard.IsObject(schema)) {
-    const fields = Object.entries(schema.properties).map(([name, of]) => ({ name, naming: namingOf(of, secret) }))
+    const fields = Object.entries(schema.properties).map(([name, field]) => ({ name, naming: namingOf(field, secret) }))
     return (value) => {
       if (!isRecord(value)) return value
       const object: Record<string, unknown> = {}
@@ -127,18 +127,18 @@ type MethodOf<Of extends Declaration> = Method<
 >
 
 /** A method by its name. */
-const method = <const Of extends Declaration>(name: string, of: Of): MethodOf<Of> =>
+const method = <const Of extends Declaration>(name: string, declared: Of): MethodOf<Of> =>
   ({
     name,
-    input: shapeOf(of.input ?? NoFields),
-    output: shapeOf(of.output ?? Nothing),
-    progress: shapeOf(of.progress ?? Never),
-    repeatable: of.repeatable ?? false,
+    input: shapeOf(declared.input ?? NoFields),
+    output: shapeOf(declared.output ?? Nothing),
+    progress: shapeOf(declared.progress ?? Never),
+    repeatable: declared.repeatable ?? false,
   }) as AnyMethod as MethodOf<Of>
 
 /** A table of methods, each with the name that it has in the table. */
 export const methods = <const Table extends Readonly<Record<string, Declaration>>>(table: Table) =>
-  Object.fromEntries(Object.entries(table).map(([name, of]) => [name, method(name, of)])) as unknown as {
+  Object.fromEntries(Object.entries(table).map(([name, declared]) => [name, method(name, declared)])) as unknown as {
     readonly [Name in keyof Table]: MethodOf<Table[Name]>
   }
 

@@ -160,7 +160,7 @@ const hashStruct = (reading: Reading, struct: Struct | undefined, value: unknown
 type Way = {
   readonly keccak: Hash
   readonly typeHash: (encoded: string) => Uint8Array
-  readonly domainHash: (of: { readonly keyOf: () => string; readonly make: () => Uint8Array }) => Uint8Array
+  readonly domainHash: (domain: { readonly keyOf: () => string; readonly make: () => Uint8Array }) => Uint8Array
 }
 
 const readingOf = (structs: Reading['structs'], { keccak, typeHash }: Way): Reading => {

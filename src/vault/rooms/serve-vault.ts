@@ -33,7 +33,7 @@ const createOpenKeys = () => {
   const connections = new WeakMap<Connection, Map<number, Opened>>()
   let lastHandle = 0
 
-  const of = (connection: Connection): Map<number, Opened> => {
+  const openedBy = (connection: Connection): Map<number, Opened> => {
     const open = connections.get(connection) ?? new Map<number, Opened>()
     connections.set(connection, open)
     return open
@@ -42,24 +42,24 @@ const createOpenKeys = () => {
   return {
     /** @returns the key with its handle. */
     open: async <One extends Opened>(connection: Connection, opening: () => Promise<One>) => {
-      if (of(connection).size >= KEYS_A_CONNECTION_MAX)
+      if (openedBy(connection).size >= KEYS_A_CONNECTION_MAX)
         throw new AppError('busy', 'Too many keys are open: try again.', { retryAfterSeconds: 1 })
       const opened = await opening()
       // No code would close it.
       if (connection.ended.aborted) opened.key[Symbol.dispose]()
       lastHandle += 1
-      of(connection).set(lastHandle, opened)
+      openedBy(connection).set(lastHandle, opened)
       return { handle: lastHandle, opened }
     },
     /** @throws Refused */
     get: (connection: Connection, handle: number): Opened => {
-      const opened = of(connection).get(handle)
+      const opened = openedBy(connection).get(handle)
       if (opened === undefined) throw notOpen()
       return opened
     },
     close: (connection: Connection, handle: number): void => {
-      of(connection).get(handle)?.key[Symbol.dispose]()
-      if (!of(connection).delete(handle)) throw notOpen()
+      openedBy(connection).get(handle)?.key[Symbol.dispose]()
+      if (!openedBy(connection).delete(handle)) throw notOpen()
     },
     /** Closes it; the connection may have ended meanwhile. */
     release: (connection: Connection, handle: number): void => {
@@ -67,7 +67,7 @@ const createOpenKeys = () => {
       connections.get(connection)?.delete(handle)
     },
     end: (connection: Connection): void => {
-      for (const { key } of of(connection).values()) key[Symbol.dispose]()
+      for (const { key } of openedBy(connection).values()) key[Symbol.dispose]()
       connections.delete(connection)
     },
   }

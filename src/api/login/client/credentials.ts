@@ -133,9 +133,9 @@ const askToRemove = (page: Page, secret: UserSecretItem, name: string): void =>
     text: `Then this ${name} opens your wallets no more. Confirm it with another way that opens them.`,
     go: 'Remove it',
     task: async (credential) => {
-      const of = secret.passkey_id === null ? {} : { passkey_id: secret.passkey_id }
+      const named = secret.passkey_id === null ? {} : { passkey_id: secret.passkey_id }
       const path = secret.kind === 'passkey' ? 'passkey-secret/remove' : 'recovery-code/remove'
-      await send(page, path, { ...of, ...credential }).catch((error: unknown) => {
+      await send(page, path, { ...named, ...credential }).catch((error: unknown) => {
         const isItself = isRefusal(error, 'invalid_input') && error.message.startsWith('A secret cannot')
         throw isItself ? new UserMessage(`The ${name} cannot remove itself. Confirm it in another way.`) : error
       })

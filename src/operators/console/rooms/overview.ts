@@ -16,8 +16,8 @@ const LATE_ROWS = 20
 const NODE_WAIT_MS = 40
 const NO_TRANSACTIONS = 'There are no transactions in this time.'
 
-const tile = (name: string, count: number, of: { readonly path: string; readonly isBad: boolean }): Html =>
-  html`<li><a href="${of.path}" class="${of.isBad && count > 0 ? 'tile bad' : 'tile'}"><strong>${count}</strong> ${name}</a></li>`
+const tile = (name: string, count: number, link: { readonly path: string; readonly isBad: boolean }): Html =>
+  html`<li><a href="${link.path}" class="${link.isBad && count > 0 ? 'tile bad' : 'tile'}"><strong>${count}</strong> ${name}</a></li>`
 
 const tiles = (followed: readonly FollowedNetwork[], totals: Awaited<ReturnType<typeof readTotals>>): Html => {
   const sum = (count: (each: FollowedNetwork) => number) => followed.reduce((all, each) => all + count(each), 0)

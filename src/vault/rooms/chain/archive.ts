@@ -57,11 +57,11 @@ export const planArchive = async (
 /** The lines of an archive after a position, some at a time, not verified yet (`signCheckpoint`). Empty at the end. */
 export const archiveLines = async (
   ctx: ArchiveCtx,
-  of: { readonly chain: string; readonly after: bigint; readonly upTo: bigint },
+  range: { readonly chain: string; readonly after: bigint; readonly upTo: bigint },
 ): Promise<{ readonly lines: string; readonly after: bigint }> => {
-  const links = await readLinks(ctx.db, { ...of, limit: LINKS_A_PAGE })
+  const links = await readLinks(ctx.db, { ...range, limit: LINKS_A_PAGE })
   const lines = links.map((link) => (link.row === null ? '' : lineOf(link, link.row)))
-  return { lines: lines.join(''), after: links.at(-1)?.position ?? of.after }
+  return { lines: lines.join(''), after: links.at(-1)?.position ?? range.after }
 }
 
 const refuse = ({ chain, position, trouble }: Broken): never => {
@@ -74,10 +74,10 @@ const refuse = ({ chain, position, trouble }: Broken): never => {
 /** Verifies a chain up to a position first. @throws `invalid_input` for a broken chain or other lines */
 export const signCheckpoint = async (
   ctx: ArchiveCtx,
-  of: { readonly chain: string; readonly position: bigint; readonly before: Date; readonly linesHash: Uint8Array },
+  part: { readonly chain: string; readonly position: bigint; readonly before: Date; readonly linesHash: Uint8Array },
 ): Promise<Checkpoint> => {
-  requireOld(ctx, of.before)
-  const { chain, position, before, linesHash } = of
+  requireOld(ctx, part.before)
+  const { chain, position, before, linesHash } = part
   const check = chainCheck(ctx, { heads: [] })
   const begun = await beginWalk(ctx, check, chain)
   if (begun.broken !== null) return refuse(begun.broken)

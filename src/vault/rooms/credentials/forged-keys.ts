@@ -46,17 +46,17 @@ const forgedOf = async <Row extends { readonly sealed: Uint8Array }>(
   return forged
 }
 
-export const forgedDeveloperKeys = (parts: Parts, { projectId: of }: OfProject) =>
-  forgedOf(parts, allPages(parts.db, pageOfDeveloperKeys, of), (key) => [key.id, identityOf.developerKey(key)])
+export const forgedDeveloperKeys = (parts: Parts, { projectId }: OfProject) =>
+  forgedOf(parts, allPages(parts.db, pageOfDeveloperKeys, projectId), (key) => [key.id, identityOf.developerKey(key)])
 
-export const forgedUserKeys = (parts: Parts, { projectId: of }: OfProject) =>
-  forgedOf(parts, allPages(parts.db, pageOfUserKeys, of), ({ id, version }) => [
+export const forgedUserKeys = (parts: Parts, { projectId }: OfProject) =>
+  forgedOf(parts, allPages(parts.db, pageOfUserKeys, projectId), ({ id, version }) => [
     id.ownerId,
     identityOf.userKey({ ...id, version }),
   ])
 
-export const forgedUserKeyLocks = (parts: Parts, { projectId: of }: OfProject) =>
-  forgedOf(parts, allPages(parts.db, pageOfUserKeyLocks, of), (lock) => [
+export const forgedUserKeyLocks = (parts: Parts, { projectId }: OfProject) =>
+  forgedOf(parts, allPages(parts.db, pageOfUserKeyLocks, projectId), (lock) => [
     [lock.ownerId, lock.kind, lock.passkeyId].filter((part) => part !== '').join(' '),
     identityOf.userKeyLock(lock),
   ])

@@ -219,15 +219,15 @@ const isWrittenBack = async (parts: Parts, { projectId, ownerId, revision }: Gue
   return (await read(parts, { projectId, ownerId, limits: [] }))?.isEarlier === true
 }
 
-/** The owners whose count is gone or was changed outside of the vault. @param of.projectId null: of all projects. */
+/** The owners whose count is gone or was changed outside of the vault. @param range.projectId null: of all projects. */
 export const forgedGuesses = async (
   parts: Parts,
-  of: { readonly projectId: string | null },
+  range: { readonly projectId: string | null },
 ): Promise<readonly (Owner & { readonly trouble: string })[]> => {
   const forged: (Owner & { readonly trouble: string })[] = []
   const readPage = async (db: Db, page: Parameters<typeof listGuesses>[1]) =>
     (await listGuesses(db, page)).map((guesses) => ({ ...guesses, id: guesses }))
-  for await (const { projectId, ownerId, row } of allPages(parts.db, readPage, of.projectId)) {
+  for await (const { projectId, ownerId, row } of allPages(parts.db, readPage, range.projectId)) {
     if (row === null) forged.push({ projectId, ownerId, trouble: 'it is gone' })
     else if (!(await isAsWritten(parts, row)) || (await isWrittenBack(parts, row)))
       forged.push({ projectId, ownerId, trouble: 'it is not as it was written' })

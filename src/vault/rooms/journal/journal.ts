@@ -263,10 +263,10 @@ const createMarks = ({ db, file }: Opened) => {
       if (heardOpened !== opened() || performance.now() - heardAtMs > SAME_FOR_MS) await compare(undefined)
       if (lacks !== null) throw behind(lacks)
     },
-    /** Opens keys again on the compared database. @param of only if this was lacking. @throws unavailable */
-    finish: async (of: Lacking = lacks): Promise<void> => {
+    /** Opens keys again on the compared database. @param lacking only if this was lacking. @throws unavailable */
+    finish: async (lacking: Lacking = lacks): Promise<void> => {
       using _turn = await turns.enter()
-      if (lacks !== of) return
+      if (lacks !== lacking) return
       const to = file.records()
       if (started === null || !(await writeMark(db, { id: file.id, from: known, to, started }))) {
         await catchUp()

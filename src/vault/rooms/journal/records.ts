@@ -43,9 +43,9 @@ export type JournalRecord = {
 }
 
 /** Kept with each row that it seals: the vault that made the key may have been killed before its journal had it. */
-export const projectKeyRow = (of: { readonly projectId: string; readonly version: number }): RowsWith => ({
+export const projectKeyRow = (key: { readonly projectId: string; readonly version: number }): RowsWith => ({
   table: 'project_keys',
-  where: { project_id: of.projectId, version: String(of.version) },
+  where: { project_id: key.projectId, version: String(key.version) },
 })
 
 /** Text of a line with a right MAC. The first record is the journal's head (`JournalHead`), without a time. */

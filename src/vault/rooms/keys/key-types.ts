@@ -37,12 +37,12 @@ const ss58Of = (publicKey: Uint8Array, prefix: number): string => {
 }
 
 /** EIP-55, or SS58 with the network's prefix. @throws Error for a contract wallet on a network that has none. */
-export const addressOf = (of: {
+export const addressOf = (key: {
   readonly chain: WalletChain
   readonly type: WalletType
   readonly publicKey: Uint8Array
 }): string => {
-  const { chain, type, publicKey } = of
+  const { chain, type, publicKey } = key
   switch (chain.family) {
     case 'evm':
       return withChecksum(type === 'contract' ? safeOf(publicKey) : ownerOf(publicKey))

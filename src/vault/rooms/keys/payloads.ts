@@ -43,9 +43,9 @@ const messageDigest = (message: Uint8Array): Uint8Array =>
   keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${message.length}`), message]))
 
 /** CompatibilityFallbackHandler.sol 1.4.1, SAFE_MSG_TYPEHASH; a bytes32 is its own ABI encoding. */
-const safeDigest = (of: { readonly chainId: number; readonly safe: string }, digest: Uint8Array): Uint8Array =>
+const safeDigest = (account: { readonly chainId: number; readonly safe: string }, digest: Uint8Array): Uint8Array =>
   typedDataDigest({
-    domain: { chainId: of.chainId, verifyingContract: of.safe },
+    domain: { chainId: account.chainId, verifyingContract: account.safe },
     types: { SafeMessage: [{ name: 'message', type: 'bytes' }] },
     primaryType: 'SafeMessage',
     message: { message: `0x${Buffer.from(digest).toString('hex')}` },

@@ -128,11 +128,11 @@ const createTypedDataReader = ({ wallet_type: type, typed_data: approved }: Appr
  * approved ones, in their order.
  * @param request the approved request, as canonical JSON.
  */
-export const createApprovedReader = (request: string, of: Omit<SigningWallet, 'isContractWallet'>): Check => {
+export const createApprovedReader = (request: string, wallet: Omit<SigningWallet, 'isContractWallet'>): Check => {
   const approved: ApprovedRequest = JSON.parse(request)
   const { action, wallet_type: type, intents, signer_nonce: signerNonce } = approved
   if (action === 'sign-typed-data') return createTypedDataReader(approved)
-  const signer = { ...of, isContractWallet: type === 'contract' }
+  const signer = { ...wallet, isContractWallet: type === 'contract' }
   const isSpeedUp = action === 'speed-up'
   // Gas, fees and nonce of the first intent apply to the whole transaction.
   const fixed: Fixed = { ...intents[0], ...(signerNonce === undefined ? {} : { nonce: signerNonce }) }

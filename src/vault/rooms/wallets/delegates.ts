@@ -64,8 +64,8 @@ const listForged = (): AppError =>
   )
 
 /** The delegates of a project. */
-export const listDelegates = async (ctx: RoomCtx, of: Of): Promise<readonly Delegate[]> => {
-  const { row, isForged } = await readList(ctx, of)
+export const listDelegates = async (ctx: RoomCtx, input: Of): Promise<readonly Delegate[]> => {
+  const { row, isForged } = await readList(ctx, input)
   if (isForged) throw listForged()
   return (row?.delegates ?? []).map(delegateOf)
 }

@@ -95,14 +95,14 @@ export const createFreezes = ({ db, deploymentKey, journal }: Parts) => {
     Buffer.compare(project.macs, macs) === 0 &&
     project.lists.every(({ id, version }) => version >= floorOf(id))
 
-  const read = async (of: Frozen): Promise<Known> => {
-    const { projectId } = of.wallet
+  const read = async (frozen: Frozen): Promise<Known> => {
+    const { projectId } = frozen.wallet
     // Before the rows, which may change as soon as they are read.
     const floors = [NETWORKS_LIST, projectId].map((id) => [id, floorOf(id)] as const)
     const rows = await readFreezeLists(db, [NETWORKS_LIST, projectId])
     const lists = floors.map(([id, floor]) => {
       const row = rows.find((each) => each.id === id)
-      if (row === undefined || !isAsWritten(row, floor)) throw forgedList(of)
+      if (row === undefined || !isAsWritten(row, floor)) throw forgedList(frozen)
       if (row.version > floorOf(id)) newest.set(id, row.version)
       return row
     })
@@ -122,10 +122,10 @@ export const createFreezes = ({ db, deploymentKey, journal }: Parts) => {
      * Refuses what is frozen. Call it before a credential is checked, so that no guess is charged.
      * @throws frozen, or internal if a list is not as a vault wrote it.
      */
-    refuse: async (of: Frozen): Promise<void> => {
-      const { wallet, freezeMacs } = of
+    refuse: async (frozen: Frozen): Promise<void> => {
+      const { wallet, freezeMacs } = frozen
       const cached = known.get(wallet.projectId)
-      const { names } = cached !== undefined && isKnown(cached, freezeMacs) ? cached : await read(of)
+      const { names } = cached !== undefined && isKnown(cached, freezeMacs) ? cached : await read(frozen)
       if (names.size === 0) return
       const subjects = { project: wallet.projectId, owner: wallet.ownerId, wallet: wallet.id, network: wallet.network }
       const scope = FREEZE_SCOPES.find((each) => names.has(nameOf({ scope: each, subject: subjects[each] })))

@@ -38,8 +38,8 @@ export class PolicyClosed extends AppError {
 
 /** The row of the policy was edited. Another policy may still allow the use. */
 export class PolicyForged extends AppError {
-  constructor(of: { readonly projectId: string; readonly actor: string; readonly policyId: string }) {
-    const { projectId, actor, policyId: subject } = of
+  constructor(policy: { readonly projectId: string; readonly actor: string; readonly policyId: string }) {
+    const { projectId, actor, policyId: subject } = policy
     super('policy_denied', 'The policy that allows this is not as its owner made it.', {
       event: { kind: 'policy_forged', projectId, actor, subject },
     })

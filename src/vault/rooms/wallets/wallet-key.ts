@@ -142,7 +142,7 @@ const signerOf = (
     const policy = policyId === undefined ? {} : { policy: policyId }
     const facts = { network, ...readSigningFacts({ chain, publicKey }, signed), ...hashes, ...signedBytes, ...policy }
     const act = { action, details: { ...selectCallerDetails(signed, said), ...facts }, projectId, actor, subject }
-    const attempts = signed.flatMap(({ raw, hash: of }) => (raw === null ? [] : [{ raw, hash: of }]))
+    const attempts = signed.flatMap(({ raw, hash: itsHash }) => (raw === null ? [] : [{ raw, hash: itsHash }]))
     const note = { kind: 'transaction', attempts, about: about ?? '', at: now().toISOString() } as const
     return { act, signatures: signed.map(({ signature }) => signature), notes: about === undefined ? [] : [note] }
   }

@@ -215,11 +215,11 @@ const serveConnection = (serving: Serving) => {
     onRefused({ why, name: peer ?? connection?.name ?? null })
   }
 
-  const run = async (request: Request, message: Message, of: Connection): Promise<void> => {
+  const run = async (request: Request, message: Message, asking: Connection): Promise<void> => {
     try {
       using _message = message
       using _load = load.add(request.id)
-      await answer(request, { ...serving, channel, connection: of })
+      await answer(request, { ...serving, channel, connection: asking })
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       refuse(error.message)
