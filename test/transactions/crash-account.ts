@@ -166,6 +166,8 @@ export const createAccount = async (ground: Ground) => {
   /** The transactions of the set-up. */
   const known = new Set((await readRows(sql)).map(({ id }) => id))
   const statusTroubles = await noteStatuses(sql)
+  /** Those that no caller got an answer to. After PostgreSQL was away, what was signed for one is recorded later. */
+  let unrecorded: readonly Intent[] = []
 
   return async (fresh: readonly Intent[]): Promise<readonly string[]> => {
     const mined = await ground.scan()
@@ -173,11 +175,12 @@ export const createAccount = async (ground: Ground) => {
     const byHash = new Map(mined.map((each) => [each.hash, each]))
     const troubles = rows.flatMap((row) => troublesOfRow(ground, { row, mined: byHash }))
     for (const signer of signers) troubles.push(...(await troublesOfSigner(ground, { signer, rows, mined })))
-    for (const intent of fresh) {
-      const records = recordsOf(ground, intent, rows)
+    const looked = [...unrecorded, ...fresh].map((intent) => ({ intent, records: recordsOf(ground, intent, rows) }))
+    for (const { intent, records } of looked) {
       for (const { id } of records) known.add(id)
       troubles.push(...(await troublesOfIntent(ground, { intent, records })))
     }
+    unrecorded = looked.filter(({ records }) => records.length === 0).map(({ intent }) => intent)
     const hashes = new Set(rows.flatMap((row) => row.hashes))
     const chains = await service.ctx.vault.verifyAudit({ chain: null, heads: [] })
     const others = await verifyServiceRows(service.ctx, { chain: null, onProgress: () => {} })
