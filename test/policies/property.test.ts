@@ -151,6 +151,8 @@ const evmSetting = ({ rpcUrl, behave }: Node, added: readonly Known[], index: nu
     isOld = old
     behave(({ method, params: [to] }) => {
       if (method === 'eth_chainId') return { result: `0x${row.chainId.toString(16)}` }
+      // Contracts that are not known beforehand have none of the functions by which a standard is recognised.
+      if (!old && method === 'eth_call') return { error: { code: 3, message: 'execution reverted' } }
       if (old || method !== 'eth_getCode') return undefined
       return { result: codeOf(String(to), contracts.known.keys()) }
     })

@@ -191,6 +191,7 @@ const templateName = (): string => {
   return `strongroom_template_${digest.digest('hex').slice(0, 16)}`
 }
 
+/** And gives the superuser its password again. */
 const makeLoginUsers = async (sql: Sql): Promise<void> => {
   // These passwords are no secret, and each connection would wait for 4096 rounds.
   await sql`select set_config(name, '1', false) from pg_settings where name = 'scram_iterations'`
@@ -199,6 +200,7 @@ const makeLoginUsers = async (sql: Sql): Promise<void> => {
     if (known === undefined) await sql`create role ${sql(user)} login in role ${sql(role)}`
     await sql.unsafe(`alter role ${user} password '${LOGIN_PASSWORD}'`)
   }
+  await sql.unsafe(`alter role current_user password '${sql.options.pass}'`)
 }
 
 const buildTemplate = async (name: string, serverUrl: string): Promise<void> => {

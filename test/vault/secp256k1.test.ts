@@ -123,7 +123,7 @@ test.skipIf(!hasPrebuilt)(
       { numRuns: RUNS },
     )
   },
-  60_000,
+  600_000,
 )
 
 test.skipIf(!hasPrebuilt).each([

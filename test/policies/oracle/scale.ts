@@ -197,7 +197,8 @@ const takeValue = (reader: Reader, id: number, path: string): readonly Named[] =
     return takeItems(reader, { type: sequence.type, count }, path)
   }
   if (array !== undefined) return takeItems(reader, { type: array.type, count: array.len }, path)
-  if (tuple !== undefined) return takeList(reader, tuple, path)
+  // The unit is no value.
+  if (tuple !== undefined) return tuple.length === 0 ? [] : takeList(reader, tuple, path)
   if (composite !== undefined) return takeFields(reader, composite.fields, path)
   if (variant !== undefined) return takeEnum(reader, type, path)
   throw new Error(`a type of another kind: ${id}`)
