@@ -185,7 +185,7 @@ test('on an EVM network, policies allow what the documentation says, and nothing
   } finally {
     await node.stop()
   }
-}, 600_000)
+}, 1_800_000)
 
 const substrateSetting = (network: SubstrateNetwork, runtime: Runtime): Setting => {
   const row = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
@@ -220,4 +220,4 @@ test('on a Substrate network, policies allow what the documentation says, and no
     ...(vara === null ? [] : [substrateSetting('Vara', vara)]),
   ]
   await holdAgainstOracle(settings, isLong ? 20_000 : 100)
-}, 600_000)
+}, 1_800_000)
