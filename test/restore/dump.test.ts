@@ -102,17 +102,19 @@ describe.skipIf(isMissing || isLeftOut('a dump and its restore by docs/backup.md
       await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'strongroom'`
     })
 
-  const send = (address: string) =>
+  const send = (address: string, repeat: { readonly allow_repeat?: true } = {}) =>
     api.post('/transactions/sign-and-send', {
       network,
       signer_wallet_address: address,
       unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+      ...repeat,
       ...SECRET,
     })
 
   /** @returns the hash of a payment that is mined. */
-  const pay = async (address: string): Promise<string> => {
-    const { json } = await send(address)
+  const pay = async (...payment: Parameters<typeof send>): Promise<string> => {
+    const { json } = await send(...payment)
+    expect(json).toMatchObject({ status: 'submitted' })
     const settled = await api.settled(json.transaction_id)
     expect(settled.json.status).toBe('success')
     return settled.json.hash ?? settled.json.transaction_hash
@@ -160,7 +162,10 @@ describe.skipIf(isMissing || isLeftOut('a dump and its restore by docs/backup.md
 
     await startWorker()
     expect((await cli('restore', 'check', '--release')).released.toSorted()).toEqual(theirs)
-    for (const { address } of [busy, safe]) await pay(address)
+    for (const { address } of [busy, safe]) {
+      expect((await send(address)).json.code).toBe('repeat_refused')
+      await pay(address, { allow_repeat: true })
+    }
     expect(await cli('audit', 'verify')).toMatchObject({ ok: true })
   }, 200_000)
 })
