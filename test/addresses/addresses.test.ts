@@ -349,16 +349,13 @@ describe('balances', () => {
 
 /** Stores the facts of contracts. */
 const passMinutes = async (minutes: number) => {
-  const owner = new Bun.SQL(service.database.url, { max: 1 })
-  await owner`update contract_facts set read_at = read_at - make_interval(mins => ${minutes})`
-  await owner.close()
+  await service.database.sql`update contract_facts set read_at = read_at - make_interval(mins => ${minutes})`
 }
 
 /** As the indexer stores received tokens. */
 const insertReceived = async (contract: string, address: string) => {
-  const owner = new Bun.SQL(service.database.url, { max: 1 })
-  await owner`insert into movements (id, network, address, direction, counterparty, standard, contract, amount, block_number,
+  await service.database
+    .sql`insert into movements (id, network, address, direction, counterparty, standard, contract, amount, block_number,
     transaction_hash, log_index, item_index, at) values (gen_random_uuid(), 'Ethereum', ${address}, 'in', ${alice}, 'erc20', ${contract}, 7, 1,
     '0x01', 0, 0, now())`
-  await owner.close()
 }

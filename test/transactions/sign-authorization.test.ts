@@ -84,10 +84,9 @@ describe('an authorisation', () => {
     expect(end.nonce).toBe(1)
     await use(end)
     expect(await codeOf(address)).toBe('0x')
-    const sql = new Bun.SQL(service.database.url, { max: 1 })
-    const rows =
-      await sql`select details from audit where subject = ${id} and action = 'authorization_signed' order by id`
-    await sql.close()
+    const { sql } = service.database
+    const rows = await sql<{ details: object }[]>`
+        select details from audit where subject = ${id} and action = 'authorization_signed' order by id`
     expect(rows.map(({ details }: { details: object }) => details)).toMatchObject([
       { delegate: delegate.toLowerCase(), chain_id: String(chain.chainId), nonce: '0', network },
       { delegate: ZERO, nonce: '1' },

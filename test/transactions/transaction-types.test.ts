@@ -1,6 +1,7 @@
 // Transactions of the types 0, 1 and 2: each as it is asked for, taken by a real chain, and what is refused.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
+import type { Sql } from 'postgres'
 import { type Hex, parseTransaction, recoverTransactionAddress, type TransactionSerialized } from 'viem'
 import { fundedAccount, type TestChain } from '../support/chains.ts'
 import { commonWorld } from '../support/common-service.ts'
@@ -18,19 +19,15 @@ let chain: TestChain
 let service: Service
 let address: Hex
 let contract: Hex
-let sql: Bun.SQL
+let sql: Sql
 
 beforeAll(async () => {
   ;({ chain, service } = await commonWorld())
-  sql = new Bun.SQL(service.database.url)
+  sql = service.database.sql
   address = (await service.newWallet({ network: 'Ethereum' })).address
   await chain.fund(address)
   const of = { network: 'Ethereum', name: 'Safe', type: 'contract', control_mode: 'developer' }
   contract = (await service.post('/wallets', { ...of, developer_secret: SECRET })).json.address
-})
-
-afterAll(async () => {
-  await sql.close()
 })
 
 const act = (path: string, unsigned_transaction: object, signer_wallet_address: string = address) =>
