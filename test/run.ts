@@ -113,34 +113,6 @@ export const timingsOf = (paths: readonly string[]): string => {
   return JSON.stringify({ version: 1, files: Object.fromEntries(paths.map((path) => [path, isLongest(path) ? 2 : 1])) })
 }
 
-/**
- * Begins of the paths of files that mostly wait for other processes, for polls or for pauses. They run beside the
- * others, one after the other: what they leave of a core is used.
- */
-export const WAITING = [
-  'test/client/package',
-  'test/console/',
-  'test/db/',
-  'test/devnet/',
-  'test/e2e/',
-  'test/events/list',
-  'test/health/',
-  'test/http/stopping',
-  'test/keys/',
-  'test/metrics/',
-  'test/restore/',
-  'test/security/vault-memory',
-  'test/tracing/',
-  'test/transactions/ladder',
-  'test/transactions/outside',
-  'test/transactions/reorg',
-  'test/transactions/sick-nodes',
-  'test/transactions/speed-up',
-  'test/transactions/worker',
-  'test/transactions/wrong-chain',
-  'test/webhooks/',
-]
-
 const ERROR_LINES_MAX = 40
 
 /**
@@ -196,29 +168,23 @@ const runBunTest = (input: {
     })
   })
 
-const runSuite = async (
+const runSuite = (
   variables: Readonly<Record<string, string>>,
   timings: string,
   chosen: readonly string[],
-): Promise<readonly Run[]> => {
-  const left = IS_LONG ? [] : ['**/*.long.test.ts']
-  const begin = (lanes: number, ignored: readonly string[], files: readonly string[]): Promise<Run> =>
-    runBunTest({
-      args: [
-        `--parallel=${lanes}`,
-        '--no-isolate',
-        `--timings=${timings}`,
-        `--timeout=${IS_LONG ? LONG_TIMEOUT_MS : TIMEOUT_MS}`,
-        ...[...left, ...ignored].map((pattern) => `--path-ignore-patterns=${pattern}`),
-        ...files,
-      ],
-      variables,
-      isShownAtOnce: true,
-    })
-  if (IS_LONG || chosen.length > 0) return [await begin(LANES, [], chosen)]
-  const others = begin(LANES, WAITING.map((path) => `${path}*${path.endsWith('/') ? '*/*' : ''}`), [])
-  return Promise.all([others, begin(1, [], WAITING)])
-}
+): Promise<Run> =>
+  runBunTest({
+    args: [
+      `--parallel=${LANES}`,
+      '--no-isolate',
+      `--timings=${timings}`,
+      `--timeout=${IS_LONG ? LONG_TIMEOUT_MS : TIMEOUT_MS}`,
+      ...(IS_LONG ? [] : ['--path-ignore-patterns=**/*.long.test.ts']),
+      ...chosen,
+    ],
+    variables,
+    isShownAtOnce: true,
+  })
 
 /**
  * Runs the long cases of what the last day's commits touched, until the time is over.
@@ -267,8 +233,10 @@ const main = async (): Promise<void> => {
   const name = `strongroom-test-${process.pid}-`
   const folder = await mkdtemp(join(tmpdir(), name))
   const quick = await mkdtemp(join(quickFolder(), name))
-  const bundling = bundlePrograms(join(folder, 'programs'))
-  const server = await startTestPostgres(join(quick, 'postgres'))
+  const [server, programs] = await Promise.all([
+    startTestPostgres(join(quick, 'postgres')),
+    bundlePrograms(join(folder, 'programs')),
+  ])
   const runs: Run[] = []
   try {
     const timings = join(folder, 'timings.json')
@@ -277,8 +245,8 @@ const main = async (): Promise<void> => {
     const left = IS_LONG ? [] : scripts.filter((path) => path.endsWith('.long.test.ts'))
     if (left.length > 0) console.log(`Not run: ${left.join(', ')}. \`bun run test:long\` runs them.`)
     const database = { STRONGROOM_TEST_POSTGRES_URL: server.url }
-    const variables = { ...(await bundling), ...database }
-    runs.push(...(await runSuite(variables, timings, chosen)))
+    const variables = { ...programs, ...database }
+    runs.push(await runSuite(variables, timings, chosen))
     if (process.argv.includes(TOUCHED)) runs.push(...(await runTouched({ variables, begunAt })))
   } finally {
     await server.stop()
