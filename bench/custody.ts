@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { stretchPin } from '../src/vault/rooms/sealing/stretch.ts'
 import type { Service } from '../test/support/service.ts'
 import { headersOf, type LoadResult, load } from './load.ts'
-import { start } from './processes.ts'
+import { startStack } from './stack.ts'
 
 const SECONDS = 4
 const PIN = '493817'
@@ -41,22 +41,18 @@ const memoryOf = (pid: number, field: 'VmRSS' | 'VmHWM'): number => {
   return Number(kibibytes) / 1024
 }
 
-/** Making wallets in both modes, signing with a PIN against bare argon2id, and the memory of 64 PINs at once. */
+/** Wallets in both modes, signing with a PIN against bare argon2id, and the vault's memory with 64 PINs at once. */
 export const benchCustody = async (service: Service): Promise<CustodyBench> => {
   const wallets = await Promise.all(
     Array.from({ length: OWNERS }, (_, owner) =>
       service.newWallet({ network: 'Ethereum', ownerId: `o${owner}`, pin: PIN }),
     ),
   )
-  const api = await start({
-    file: 'src/main/api.ts',
-    variables: { ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
-    until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/,
-  })
+  const stack = await startStack(service)
   const headers = headersOf(service)
   const run = (path: string, atOnce: number, body: (index: number) => unknown) =>
     load({
-      url: `http://127.0.0.1:${api.match[1]}${path}`,
+      url: `${stack.url}${path}`,
       request: (index) => ({ method: 'POST', headers, body: JSON.stringify(body(index)) }),
       atOnce,
       seconds: SECONDS,
@@ -72,7 +68,7 @@ export const benchCustody = async (service: Service): Promise<CustodyBench> => {
     const developerWallets = await run('/wallets', 32, newWallet(developer))
     const userWallets = await run('/wallets', 32, newWallet({ control_mode: 'user', user_pin: PIN }))
     const bareArgon2PerSecond = await bareArgon2()
-    const beforeMiB = memoryOf(api.pid, 'VmRSS')
+    const beforeMiB = memoryOf(stack.pids.vault, 'VmRSS')
     const pinSignatures = await run('/transactions/sign', PARALLEL_PINS, (index) =>
       signature(wallets[index % OWNERS]?.address ?? '', index),
     )
@@ -82,10 +78,10 @@ export const benchCustody = async (service: Service): Promise<CustodyBench> => {
       bareArgon2PerSecond,
       pinSignatures,
       pinRatio: pinSignatures.perSecond / bareArgon2PerSecond,
-      memory: { beforeMiB, peakMiB: memoryOf(api.pid, 'VmHWM') },
+      memory: { beforeMiB, peakMiB: memoryOf(stack.pids.vault, 'VmHWM') },
     }
   } finally {
-    await api.stop()
+    await stack.stop()
   }
 }
 

@@ -3,7 +3,6 @@
 // HTTP to an API with a vault beside it: once as apps ask, with nonce and fees left to the service, and once with all
 // fields given. By a policy a node is asked then, too, for what the fields are compared with; without one nobody asks.
 
-import { dirname, join } from 'node:path'
 import { hexToBytes } from 'viem'
 import { createEvmChain } from '../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../src/platform/networks.ts'
@@ -14,7 +13,7 @@ import type { Policy } from '../test/policies/oracle/oracle.ts'
 import { fundedAccount, type TestChain } from '../test/support/chains.ts'
 import type { Service } from '../test/support/service.ts'
 import { headersOf, median } from './load.ts'
-import { start } from './processes.ts'
+import { startStack } from './stack.ts'
 
 const network = 'Ethereum'
 const PIN = '493817'
@@ -80,29 +79,6 @@ const benchJudging = async (existing: number): Promise<number> => {
   return median(times.slice(WARM))
 }
 
-/** An API and its vault, as processes like in production. */
-const startProcesses = async ({ variables, vaultVariables }: Service) => {
-  const socket = join(dirname(variables.VAULT_SOCKET ?? ''), 'bench.socket')
-  const of = { VAULT_SOCKET: socket, LOG_LEVEL: 'info' }
-  const vault = await start({
-    file: 'src/main/vault.ts',
-    variables: { ...vaultVariables, ...of },
-    until: /"msg":"listening"/,
-  })
-  const api = await start({
-    file: 'src/main/api.ts',
-    variables: { ...variables, ...of, PORT: '0' },
-    until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
-  })
-  return {
-    url: api.match[1],
-    stop: async () => {
-      await api.stop()
-      await vault.stop()
-    },
-  }
-}
-
 export const benchPolicy = async (service: Service, chain: TestChain): Promise<PolicyBench> => {
   const judged: { existing: number; p50Ms: number }[] = []
   for (const existing of EXISTING) judged.push({ existing, p50Ms: await benchJudging(existing) })
@@ -114,7 +90,7 @@ export const benchPolicy = async (service: Service, chain: TestChain): Promise<P
     ...{ argument_rules: [{ argument: 'to', operator: 'eq', value: SPENDER }], max_total_fee: String(10n ** 24n) },
   })
   if (granted.status !== 200) throw new Error(granted.text)
-  const { url, stop } = await startProcesses(service)
+  const { url, stop } = await startStack(service)
   const benchSigning = async (fields: SignedBench['fields']): Promise<SignedBench> => {
     const unsigned_transaction = { to: SPENDER, value: '1', ...(fields === 'given' ? GIVEN : {}) }
     const sign = async (signer: string) => {

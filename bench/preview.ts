@@ -6,6 +6,7 @@ import { fundedAccount, type TestChain } from '../test/support/chains.ts'
 import type { Service } from '../test/support/service.ts'
 import { permit } from '../test/typed-data/data.ts'
 import { median } from './load.ts'
+import { startStack } from './stack.ts'
 
 const NETWORK = 'Ethereum'
 const ROUNDS = 300
@@ -55,6 +56,8 @@ export const benchPreview = async (input: {
   const { chain } = input
   const node = startTimingNode(chain.rpcUrl)
   const service = await input.start(node.rpcUrl)
+  const stack = await startStack(service)
+  const client = service.as(service.project, stack.url)
   const from = fundedAccount(0).address
   const to = fundedAccount(1).address
   const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
@@ -70,7 +73,7 @@ export const benchPreview = async (input: {
     for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {
       node.take()
       const begun = performance.now()
-      const answer = await service.post(path, { network: NETWORK, ...body })
+      const answer = await client.post(path, { network: NETWORK, ...body })
       const totalMs = performance.now() - begun
       if (answer.status !== 200) throw new Error(`a preview was answered ${answer.status}: ${answer.text}`)
       if (round >= WARM_UP_ROUNDS) costs.push({ totalMs, ...node.take() })
@@ -97,6 +100,7 @@ export const benchPreview = async (input: {
       }),
     ]
   } finally {
+    await stack.stop()
     await service.close()
     node.stop()
   }

@@ -1,6 +1,7 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [far] [track] [heads] [preview] [activity] [size]
 // [console] [index] [substrate-sign] [substrate-index] [users] [body] [vault] [journal] [policy] [events] [webhooks]
-// [overload] [dev]`: tables with the baseline of the same run beside each figure.
+// [overload] [dev]`: tables with the baseline of the same run beside each figure. With `--against <commit>` the same at
+// that commit, in turns (against.ts).
 
 import { rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
@@ -10,6 +11,7 @@ import { startPostgres } from '../devnet/postgres.ts'
 import { startChain } from '../test/support/chains.ts'
 import { type Service, startService } from '../test/support/service.ts'
 import { benchActivity } from './activity.ts'
+import { benchAgainst } from './against.ts'
 import { benchBody, bodyTable } from './body.ts'
 import { benchBroadcast } from './broadcast.ts'
 import { benchConsole, consoleTable } from './console.ts'
@@ -24,7 +26,7 @@ import { benchJournal, journalTable } from './journal.ts'
 import { benchOverload, overloadTable } from './overload.ts'
 import { benchPolicy, policyTable } from './policy.ts'
 import { benchPreview } from './preview.ts'
-import { benchSign } from './sign.ts'
+import { benchSign, signTable } from './sign.ts'
 import { benchSize, sizeTable } from './size.ts'
 import { COUNTING_SETTINGS } from './statements.ts'
 import { benchSubmit } from './submit.ts'
@@ -37,7 +39,10 @@ import { benchVault, vaultTable } from './vault.ts'
 import { benchWebhooks, webhooksTable } from './webhooks.ts'
 
 const json = process.argv.includes('--json')
-const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
+const given = process.argv.slice(2)
+const commit = given.includes('--against') ? given[given.indexOf('--against') + 1] : undefined
+const wanted = given.filter((each) => !each.startsWith('--') && each !== commit)
+if (commit !== undefined) process.exit((await benchAgainst(commit, wanted)) ? 0 : 1)
 const wants = (name: string) => wanted.length === 0 || wanted.includes(name)
 const say = (text: string) => {
   if (!json) process.stdout.write(`${text}\n`)
@@ -67,20 +72,9 @@ const onService = async <Result>(bench: (service: Service) => Promise<Result>): 
 
 try {
   if (wants('sign')) {
-    const { floor, strongroom, typedData, ratio, typedDataRatio } = await onService(benchSign)
-    results.sign = { floor, strongroom, typedData, ratio, typedDataRatio }
-    say('\nSigning over HTTP, 32 at once            per second   p50 ms   p99 ms')
-    for (const [name, run] of [
-      ['bare floor', floor],
-      ['/transactions/sign', strongroom],
-      ['/transactions/sign-typed-data', typedData],
-    ] as const) {
-      say(
-        `  ${name.padEnd(36)} ${fixed(run.perSecond, 0).padStart(11)} ${fixed(run.p50Ms).padStart(8)} ${fixed(run.p99Ms).padStart(8)}`,
-      )
-    }
-    say(`  ratio to the floor                   ${fixed(ratio * 100, 0).padStart(10)}%   (aim: 80%)`)
-    say(`  typed data, in times of a transaction ${fixed(typedDataRatio, 2).padStart(10)}   (aim: at most 1.2)`)
+    const sign = await onService((service) => benchSign({ service, postgresPid: server.process.pid }))
+    results.sign = sign
+    for (const line of signTable(sign)) say(line)
   }
   if (wants('custody')) {
     const custody = await onService(benchCustody)
@@ -100,7 +94,7 @@ try {
       `  bare argon2id on all cores             ${fixed(bareArgon2PerSecond, 0).padStart(9)}   → PIN signatures at ${fixed(pinRatio * 100, 0)}% of it`,
     )
     say(
-      `  memory of the API: ${fixed(memory.beforeMiB, 0)} MiB before, ${fixed(memory.peakMiB, 0)} MiB at the most with 64 PINs at once`,
+      `  memory of the vault: ${fixed(memory.beforeMiB, 0)} MiB before, ${fixed(memory.peakMiB, 0)} MiB at the most with 64 PINs at once`,
     )
   }
   if (wants('broadcast')) {

@@ -1,71 +1,132 @@
+// Signing over HTTP, developer-controlled, every field given: beside the bare floor, and beside the least that a
+// durable signer must do (floor.ts). What counts is the CPU time of a request by process: how much of it requests share
+// depends on how many there are at once, so each number of them has a line.
+
 import type { Service } from '../test/support/service.ts'
 import { permit } from '../test/typed-data/data.ts'
-import { headersOf, type LoadResult, load, middle } from './load.ts'
+import { headersOf, type LoadResult, load, median, middle } from './load.ts'
 import { start } from './processes.ts'
+import { startStack } from './stack.ts'
+import { measureCpu } from './usage.ts'
 
-const AT_ONCE = 32
-const SECONDS = 4
+const AT_ONCE = [1, 8, 32, 128] as const
+const SECONDS = 3
 const ROUNDS = 3
+/** The code of the hot paths is compiled after some thousand runs. */
+const WARM_UP_REQUESTS = 3_000
+const WARM_UP_SECONDS = 60
+const WARM_UP_AT_ONCE = 32
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 /** Ethereum's testnet. */
 const CHAIN_ID = 11_155_111
 
-export type SignBench = {
-  readonly floor: LoadResult
-  readonly strongroom: LoadResult
-  /** A permit (ERC-2612). */
-  readonly typedData: LoadResult
-  /** Medians of rounds that alternate, so that all meet the same noise. */
-  readonly ratio: number
-  /** The time of a signature of typed data, in times of a transaction's. */
-  readonly typedDataRatio: number
+/** In the order of the table. */
+const SIGNERS = ['bare', 'durable', 'transaction', 'typedData'] as const
+export type SignerName = (typeof SIGNERS)[number]
+
+export type SignRun = LoadResult & {
+  /** CPU time of a request by process, in microseconds. */
+  readonly cpuUs: Readonly<Record<string, number>>
 }
 
-/** Signing over HTTP, developer-controlled, every field given, against the bare floor. */
-export const benchSign = async (service: Service): Promise<SignBench> => {
+export type SignBench = {
+  readonly lines: readonly {
+    readonly atOnce: number
+    /** Medians of rounds that alternate, so that all meet the same noise. */
+    readonly runs: Readonly<Record<SignerName, SignRun>>
+  }[]
+}
+
+const middleRun = (rounds: readonly SignRun[]): SignRun => {
+  const parts = Object.keys(rounds[0]?.cpuUs ?? {})
+  const cpuUs = Object.fromEntries(parts.map((part) => [part, median(rounds.map((round) => round.cpuUs[part] ?? 0))]))
+  return { ...middle(rounds), cpuUs }
+}
+
+export const totalCpuUs = ({ cpuUs }: SignRun): number => Object.values(cpuUs).reduce((sum, us) => sum + us, 0)
+
+/** @param input.postgresPid of the server itself, whose children serve the connections. */
+export const benchSign = async (input: {
+  readonly service: Service
+  readonly postgresPid: number
+}): Promise<SignBench> => {
+  const { service, postgresPid: postgres } = input
   const wallet = await service.newWallet({ network: 'Ethereum' })
-  const api = await start({
-    file: 'src/main/api.ts',
-    variables: { ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
-    until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/,
-  })
+  const stack = await startStack(service)
   const floor = await start({
     file: 'bench/floor.ts',
-    variables: { DATABASE_URL: service.database.url },
+    variables: { DATABASE_URL: service.database.url, API_KEY: service.project.apiKey },
     until: /listening ([0-9]+)/,
   })
   const headers = headersOf(service)
-  const rounds = { floor: [] as LoadResult[], strongroom: [] as LoadResult[], typedData: [] as LoadResult[] }
-  const loadOf = (url: string, bodyOf: (signer: string, nonce: number) => object) => (seconds: number) =>
-    load({
-      url,
-      request: (nonce) => ({ method: 'POST', headers, body: JSON.stringify(bodyOf(wallet.address, nonce)) }),
-      atOnce: AT_ONCE,
-      seconds,
+  const floorUrl = `http://127.0.0.1:${floor.match[1]}`
+  const floorPids = { floor: floor.pid, postgres }
+  const stackPids = { ...stack.pids, postgres }
+  const signers = {
+    bare: { url: `${floorUrl}/sign`, bodyOf: transactionOf, pids: floorPids },
+    durable: { url: `${floorUrl}/sign-durably`, bodyOf: transactionOf, pids: floorPids },
+    transaction: { url: `${stack.url}/transactions/sign`, bodyOf: transactionOf, pids: stackPids },
+    typedData: { url: `${stack.url}/transactions/sign-typed-data`, bodyOf: typedDataOf, pids: stackPids },
+  }
+  const ask = (name: SignerName, loaded: { atOnce: number; seconds: number; requestsMax?: number }) => {
+    const { url, bodyOf } = signers[name]
+    const request = (nonce: number) => ({
+      method: 'POST',
+      headers,
+      body: JSON.stringify(bodyOf(wallet.address, nonce)),
     })
-  const transactions = `http://127.0.0.1:${api.match[1]}/transactions`
-  const runs = {
-    floor: loadOf(`http://127.0.0.1:${floor.match[1]}/sign`, transactionOf),
-    strongroom: loadOf(`${transactions}/sign`, transactionOf),
-    typedData: loadOf(`${transactions}/sign-typed-data`, typedDataOf),
+    return load({ url, request, ...loaded })
   }
-  const names = ['floor', 'strongroom', 'typedData'] as const
+  const measure = async (name: SignerName, atOnce: number): Promise<SignRun> => {
+    const pids: Readonly<Record<string, number>> = signers[name].pids
+    const { cpuMs, result } = await measureCpu(pids, () => ask(name, { atOnce, seconds: SECONDS }))
+    const cpuUs = Object.entries(cpuMs).map(([part, ms]) => [part, (ms * 1000) / result.requests] as const)
+    return { ...result, cpuUs: Object.fromEntries(cpuUs) }
+  }
   try {
-    for (const name of names) await runs[name](1)
-    for (let round = 0; round < ROUNDS; round += 1) {
-      for (const name of names) rounds[name].push(await runs[name](SECONDS))
+    const warmUp = { atOnce: WARM_UP_AT_ONCE, seconds: WARM_UP_SECONDS, requestsMax: WARM_UP_REQUESTS }
+    for (const name of SIGNERS) await ask(name, warmUp)
+    const lines = []
+    for (const atOnce of AT_ONCE) {
+      const rounds: Record<SignerName, SignRun[]> = { bare: [], durable: [], transaction: [], typedData: [] }
+      for (let round = 0; round < ROUNDS; round += 1) {
+        for (const name of SIGNERS) rounds[name].push(await measure(name, atOnce))
+      }
+      const { bare, durable, transaction, typedData } = rounds
+      lines.push({
+        atOnce,
+        runs: {
+          bare: middleRun(bare),
+          durable: middleRun(durable),
+          transaction: middleRun(transaction),
+          typedData: middleRun(typedData),
+        },
+      })
     }
+    return { lines }
   } finally {
-    await Promise.all([api.stop(), floor.stop()])
-  }
-  const strongroom = middle(rounds.strongroom)
-  const result = { floor: middle(rounds.floor), strongroom, typedData: middle(rounds.typedData) }
-  return {
-    ...result,
-    ratio: strongroom.perSecond / result.floor.perSecond,
-    typedDataRatio: strongroom.perSecond / result.typedData.perSecond,
+    await Promise.all([stack.stop(), floor.stop()])
   }
 }
+
+const NAMES: Readonly<Record<SignerName, string>> = {
+  bare: 'bare floor',
+  durable: 'floor of a durable signer',
+  transaction: '/transactions/sign',
+  typedData: '/transactions/sign-typed-data',
+}
+
+/** The bench's figures as lines of text. */
+export const signTable = ({ lines }: SignBench): readonly string[] =>
+  lines.flatMap(({ atOnce, runs }) => [
+    `\nSigning over HTTP, ${String(atOnce).padStart(3)} at once            per second   p50 ms   p99 ms   CPU µs   of which`,
+    ...SIGNERS.map((name) => {
+      const run = runs[name]
+      const parts = Object.entries(run.cpuUs).map(([part, us]) => `${part} ${us.toFixed(0)}`)
+      return `  ${NAMES[name].padEnd(36)} ${run.perSecond.toFixed(0).padStart(11)} ${run.p50Ms.toFixed(1).padStart(8)} ${run.p99Ms.toFixed(1).padStart(8)} ${totalCpuUs(run).toFixed(0).padStart(8)}   ${parts.join(', ')}`
+    }),
+    `  to the bare floor's rate ${((runs.transaction.perSecond / runs.bare.perSecond) * 100).toFixed(0)}%, to the durable one's ${((runs.transaction.perSecond / runs.durable.perSecond) * 100).toFixed(0)}%; CPU ${(totalCpuUs(runs.transaction) / totalCpuUs(runs.durable)).toFixed(1)} × the durable one's`,
+  ])
 
 const signerOf = (signer: string) => ({
   network: 'Ethereum',

@@ -3,6 +3,7 @@
 import type { Service } from '../test/support/service.ts'
 import { type LoadResult, load, median } from './load.ts'
 import { start } from './processes.ts'
+import type { Stack } from './stack.ts'
 import { measureCpu } from './usage.ts'
 
 const USERS = 32
@@ -13,25 +14,28 @@ const ROUNDS = 10
 const WAYS = ['none', 'API key', 'access token'] as const
 export type Way = (typeof WAYS)[number]
 
+/** CPU time by process. */
+type CpuMs = Readonly<Record<'api' | 'vault' | 'postgres', number>>
+
 export type Cost = {
   readonly perSecond: number
   readonly p50Ms: number
-  /** The API's process and the database's, for one request. */
-  readonly cpuMs: { readonly api: number; readonly postgres: number }
+  /** For one request. */
+  readonly cpuMs: CpuMs
 }
 
 export type Overhead = { readonly what: string; readonly costs: Readonly<Record<Way, Cost>> }
 
 type Call = (index: number) => { readonly path: string; readonly init: RequestInit }
-type Slice = { readonly result: LoadResult; readonly cpuMs: Readonly<Record<'api' | 'postgres', number>> }
+type Slice = { readonly result: LoadResult; readonly cpuMs: CpuMs }
 
 const costOf = (slices: readonly Slice[]): Cost => {
   const requests = slices.reduce((sum, { result }) => sum + result.requests, 0)
-  const cpuMs = (of: 'api' | 'postgres') => slices.reduce((sum, slice) => sum + slice.cpuMs[of], 0) / requests
+  const cpuMs = (part: keyof CpuMs) => slices.reduce((sum, slice) => sum + slice.cpuMs[part], 0) / requests
   return {
     perSecond: median(slices.map(({ result }) => result.perSecond)),
     p50Ms: median(slices.map(({ result }) => result.p50Ms)),
-    cpuMs: { api: cpuMs('api'), postgres: cpuMs('postgres') },
+    cpuMs: { api: cpuMs('api'), vault: cpuMs('vault'), postgres: cpuMs('postgres') },
   }
 }
 
@@ -61,19 +65,20 @@ const signature = (signer: string, nonce: number) => ({
 
 export const benchOverhead = async (input: {
   readonly service: Service
+  readonly stack: Stack
   readonly postgresPid: number
 }): Promise<readonly Overhead[]> => {
-  const { service, postgresPid } = input
+  const { service, stack, postgresPid } = input
   const users = await newUsers(service)
   const { projectId, apiKey } = service.project
   const doors = await start({
     file: 'bench/doors.ts',
-    variables: { ...service.variables, PROJECT_ID: projectId },
+    variables: { ...service.variables, VAULT_SOCKET: stack.socket, PROJECT_ID: projectId },
     until: /listening ([0-9]+) ([0-9]+)/,
   })
   const bearer = (way: Way, index: number) => (way === 'access token' ? users[index % USERS]?.token : apiKey)
   const slice = (way: Way, call: Call, atOnce: number): Promise<Slice> =>
-    measureCpu({ api: doors.pid, postgres: postgresPid }, () =>
+    measureCpu({ api: doors.pid, vault: stack.pids.vault, postgres: postgresPid }, () =>
       load({
         url: `http://127.0.0.1:${doors.match[way === 'none' ? 1 : 2]}`,
         request: (index) => {

@@ -1,7 +1,7 @@
 // Users and sessions: what authentication costs a request, proofs of logins, and refreshing.
 
 import type { Service } from '../test/support/service.ts'
-import { start } from './processes.ts'
+import { startStack } from './stack.ts'
 import { benchLogins, LOGIN_WAYS, type LoginCost, type LoginWay } from './users-logins.ts'
 import { benchOverhead, type Cost, type Overhead } from './users-overhead.ts'
 import { benchRefresh, type RefreshBench } from './users-refresh.ts'
@@ -18,23 +18,19 @@ export const benchUsers = async (input: {
   readonly postgresPid: number
 }): Promise<UsersBench> => {
   const { service, postgresPid } = input
-  const api = await start({
-    file: 'src/main/api.ts',
-    variables: { ...service.variables, TRUSTED_PROXIES: '1', PORT: '0', LOG_LEVEL: 'info' },
-    until: /"url":"(http:\/\/127\.0\.0\.1:[0-9]+)"/,
-  })
-  const served = { service, postgresPid, apiUrl: api.match[1] ?? '', apiPid: api.pid }
+  const stack = await startStack(service, { variables: { TRUSTED_PROXIES: '1' } })
+  const served = { service, postgresPid, apiUrl: stack.url, apiPid: stack.pids.api }
   try {
     const refresh = await benchRefresh(served)
     const logins = await benchLogins(served)
-    return { refresh, logins, overhead: await benchOverhead({ service, postgresPid }) }
+    return { refresh, logins, overhead: await benchOverhead({ service, stack, postgresPid }) }
   } finally {
-    await api.stop()
+    await stack.stop()
   }
 }
 
-const cpuOf = ({ cpuMs }: { readonly cpuMs: { readonly api: number; readonly postgres: number } }): number =>
-  cpuMs.api + cpuMs.postgres
+const cpuOf = ({ cpuMs }: { readonly cpuMs: Readonly<Record<string, number>> }): number =>
+  Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0)
 
 const column = (value: number, digits: number, width: number): string => value.toFixed(digits).padStart(width)
 const percent = (ratio: number): string => `${ratio < 0 ? '' : '+'}${(ratio * 100).toFixed(1)}%`.padStart(9)
