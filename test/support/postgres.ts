@@ -191,9 +191,9 @@ const templateName = (): string => {
   return `strongroom_template_${digest.digest('hex').slice(0, 16)}`
 }
 
-/** And gives the superuser its password again. */
+/** Makes the login users, and gives the superuser its own password again, with one round as theirs. */
 const makeLoginUsers = async (sql: Sql): Promise<void> => {
-  // These passwords are no secret, and each connection would wait for 4096 rounds.
+  // They protect test data on this machine only, and each connection would wait for 4096 rounds.
   await sql`select set_config(name, '1', false) from pg_settings where name = 'scram_iterations'`
   for (const [user, role] of Object.entries(LOGIN_USERS)) {
     const [known] = await sql`select from pg_roles where rolname = ${user}`

@@ -25,7 +25,7 @@ export const createDisputeNotes = ({ log }: { readonly log: Pick<Log, 'warn'> })
   }
 }
 
-/** @param of.identity null in a process without IDENTITY_KEY: no facts are its own. */
+/** @param input.identity null in a process without IDENTITY_KEY: no facts are its own. */
 export const createFactsMemory = (input: {
   readonly db: Db
   readonly identity: Pick<Sealer, 'authenticator' | 'verifier'> | null

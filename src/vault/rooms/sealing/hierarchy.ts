@@ -178,7 +178,7 @@ export const openDeveloperKey = (row: DeveloperKey & { readonly secret: SecretTe
 /** The developer's public key for policies. @param sealed what `sealDeveloperKey` returned. */
 export const policiesPublicKeyIn = (sealed: Uint8Array): Uint8Array => sealed.subarray(0, KEY_BYTES)
 
-/** @param of.stretched argon2id of the PIN. */
+/** @param row.stretched argon2id of the PIN. */
 const underPin = (row: UserKey & { readonly stretched: Uint8Array }): Under => ({
   key: deriveKey(row.stretched, ['user key', row.projectId, row.ownerId]),
   identity: identityOf.userKey(row),
@@ -191,7 +191,7 @@ export const sealUserKey = (row: UserKey & { readonly stretched: Uint8Array; rea
 export const openUserKey = (row: UserKey & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnderCredential(underPin(row), row.sealed)
 
-/** @param of.secret uniformly random, at least 16 bytes. */
+/** @param row.secret uniformly random, at least 16 bytes. */
 const underUserSecret = (row: UserKeyLock & { readonly secret: Uint8Array }): Under => ({
   key: deriveKey(row.secret, ['user key lock', row.projectId, row.ownerId, row.kind, row.passkeyId]),
   identity: identityOf.userKeyLock(row),
@@ -223,14 +223,14 @@ const underSeedLock = ({
   }
 }
 
-/** @param of.seed the entropy of a phrase, or the imported key. */
+/** @param row.seed the entropy of a phrase, or the imported key. */
 export const sealSeed = (row: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly seed: Uint8Array }) =>
   sealUnder(underSeedLock(row), row.seed)
 
 export const openSeed = (row: SeedLock & { readonly credentialKeyOf: CredentialKeyOf; readonly sealed: Uint8Array }) =>
   openUnder(underSeedLock(row), row.sealed)
 
-/** @param of.credentialKey the key of the lock's control mode: the developer key or the user key. */
+/** @param row.credentialKey the key of the lock's control mode: the developer key or the user key. */
 const underOwnerLock = (row: OwnerLock & { readonly credentialKey: Uint8Array }): Under => ({
   key: deriveKey(row.credentialKey, ['owner lock', row.lockId]),
   identity: identityOf.ownerLock(row),
@@ -275,7 +275,7 @@ export const openWalletKeyBy = (row: WalletKey & { readonly walletKey: Uint8Arra
 
 const policyLockInfo = (row: PolicyLock): Uint8Array => encodeIdentity(identityOf.policyLock(row))
 
-/** @param of.publicKey the developer's, for policies. */
+/** @param row.publicKey the developer's, for policies. */
 export const sealPolicyLock = (row: PolicyLock & { readonly publicKey: Uint8Array; readonly walletKey: Uint8Array }) =>
   sealTo({ publicKey: row.publicKey, info: policyLockInfo(row), plaintext: row.walletKey })
 
