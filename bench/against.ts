@@ -28,9 +28,9 @@ const flatten = (value: unknown, path: string): readonly (readonly [string, numb
   return Object.entries(value).flatMap(([name, each]) => flatten(each, path === '' ? name : `${path}.${name}`))
 }
 
-/** Single rounds are in the medians beside them. */
+/** Single rounds are in the medians beside them, and the floors are not ours. */
 const isCompared = (path: string): boolean =>
-  /\.(perSecond|cpuUs\.[a-z]+|cpuMs\.[a-z]+)$/.test(path) && !/\.rounds\./.test(path)
+  /\.(perSecond|cpuUs\.[a-z]+|cpuMs\.[a-z]+)$/.test(path) && !/\.(rounds|bare|durable)\./.test(path)
 
 /** The sum of all processes counts: work may move from one to another. */
 const summed = (figures: readonly (readonly [string, number])[]): Figures => {

@@ -42,6 +42,7 @@ const json = process.argv.includes('--json')
 const given = process.argv.slice(2)
 const commit = given.includes('--against') ? given[given.indexOf('--against') + 1] : undefined
 const wanted = given.filter((each) => !each.startsWith('--') && each !== commit)
+if (given.includes('--against') && commit === undefined) throw new Error('--against needs a commit')
 if (commit !== undefined) process.exit((await benchAgainst(commit, wanted)) ? 0 : 1)
 const wants = (name: string) => wanted.length === 0 || wanted.includes(name)
 const say = (text: string) => {

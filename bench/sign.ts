@@ -22,9 +22,9 @@ const CHAIN_ID = 11_155_111
 
 /** In the order of the table. */
 const SIGNERS = ['bare', 'durable', 'transaction', 'typedData'] as const
-export type SignerName = (typeof SIGNERS)[number]
+type SignerName = (typeof SIGNERS)[number]
 
-export type SignRun = LoadResult & {
+type SignRun = LoadResult & {
   /** CPU time of a request by process, in microseconds. */
   readonly cpuUs: Readonly<Record<string, number>>
 }
@@ -43,7 +43,7 @@ const middleRun = (rounds: readonly SignRun[]): SignRun => {
   return { ...middle(rounds), cpuUs }
 }
 
-export const totalCpuUs = ({ cpuUs }: SignRun): number => Object.values(cpuUs).reduce((sum, us) => sum + us, 0)
+const totalCpuUs = ({ cpuUs }: SignRun): number => Object.values(cpuUs).reduce((sum, us) => sum + us, 0)
 
 /** @param input.postgresPid of the server itself, whose children serve the connections. */
 export const benchSign = async (input: {
