@@ -11,7 +11,7 @@ import { freePort } from '../devnet/port.ts'
 import { startChain, type TestChain } from './support/chains.ts'
 import { ROOT } from './support/imports.ts'
 import { isLeftOut } from './support/long.ts'
-import { createDatabase, type TestDatabase } from './support/postgres.ts'
+import { byTcp, createDatabase, type TestDatabase } from './support/postgres.ts'
 
 const isPossible = process.getuid?.() === 0 && Bun.which('podman') !== null
 if (!isPossible) console.log('The image is not built: this needs root and Podman.')
@@ -161,12 +161,16 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
   test('signs for a new wallet, writes nothing beside its volumes, and ends cleanly', async () => {
     const [port, workerPort, consolePort] = [await freePort(), await freePort(), await freePort()]
     const ofApi = {
-      ...{ DATABASE_URL: database.apiUrl, SERVICE_KEY: 'file:/keys/service', IDENTITY_KEY: 'file:/keys/identity' },
+      ...{
+        DATABASE_URL: byTcp(database.apiUrl).href,
+        SERVICE_KEY: 'file:/keys/service',
+        IDENTITY_KEY: 'file:/keys/identity',
+      },
       PORT: String(port),
     }
     const vault = await start('vault', {
       ...{
-        DATABASE_URL: database.vaultUrl,
+        DATABASE_URL: byTcp(database.vaultUrl).href,
         ROOT_KEY: 'file:/keys/root',
         VAULT_JOURNAL: '/var/lib/strongroom-vault/journal',
       },
@@ -174,11 +178,11 @@ describe.skipIf(!isPossible || isLeftOut('the container image, built and run'))(
     })
     const api = await start('api', ofApi)
     const worker = await start('worker', {
-      ...{ DATABASE_URL: database.workerUrl, SERVICE_KEY: 'file:/keys/service' },
+      ...{ DATABASE_URL: byTcp(database.workerUrl).href, SERVICE_KEY: 'file:/keys/service' },
       WORKER_METRICS_PORT: String(workerPort),
     })
     const operators = await start('console', {
-      ...{ ...ofApi, DATABASE_URL: database.consoleUrl, CONSOLE_PORT: String(consolePort) },
+      ...{ ...ofApi, DATABASE_URL: byTcp(database.consoleUrl).href, CONSOLE_PORT: String(consolePort) },
       CONSOLE_BASE_URL: `https://localhost:${consolePort}`,
     })
 

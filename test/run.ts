@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { scriptsIn } from './support/imports.ts'
-import { quickFolder, startTestPostgres } from './support/postgres.ts'
+import { quickFolder, startRunPostgres } from './support/postgres.ts'
 import { bundlePrograms } from './support/programs.ts'
 import { changedPaths, longFiles, touchedBy } from './touched.ts'
 
@@ -234,7 +234,7 @@ const main = async (): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), name))
   const quick = await mkdtemp(join(quickFolder(), name))
   const [server, programs] = await Promise.all([
-    startTestPostgres(join(quick, 'postgres')),
+    startRunPostgres(join(quick, 'postgres')),
     bundlePrograms(join(folder, 'programs')),
   ])
   const runs: Run[] = []
@@ -244,7 +244,8 @@ const main = async (): Promise<void> => {
     await writeFile(timings, timingsOf(scripts))
     const left = IS_LONG ? [] : scripts.filter((path) => path.endsWith('.long.test.ts'))
     if (left.length > 0) console.log(`Not run: ${left.join(', ')}. \`bun run test:long\` runs them.`)
-    const database = { STRONGROOM_TEST_POSTGRES_URL: server.url }
+    const { url, sockets } = server
+    const database = { STRONGROOM_TEST_POSTGRES_URL: url, STRONGROOM_TEST_POSTGRES_SOCKETS: sockets }
     const variables = { ...programs, ...database }
     runs.push(await runSuite(variables, timings, chosen))
     if (process.argv.includes(TOUCHED)) runs.push(...(await runTouched({ variables, begunAt })))

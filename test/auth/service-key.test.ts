@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { createProject } from '../../src/operators/projects.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong } from '../support/long.ts'
+import { byTcp } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 
@@ -44,7 +45,7 @@ describe("an attacker with SERVICE_KEY and the worker's database login", () => {
     const child = Bun.spawn(['bun', '--no-env-file', THIEF], {
       env: {
         ...{ PATH: process.env.PATH ?? '', ENVIRONMENT, DEVNET, SERVICE_KEY, LOG_LEVEL, ...known },
-        ...{ DATABASE_URL: service.database.workerUrl, SESSION_ID: victim.id, USER_ID: victim.user_id },
+        ...{ DATABASE_URL: byTcp(service.database.workerUrl).href, SESSION_ID: victim.id, USER_ID: victim.user_id },
       },
       stdout: 'pipe',
       stderr: 'inherit',

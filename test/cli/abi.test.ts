@@ -5,6 +5,7 @@ import postgres from 'postgres'
 import { addAbi, createAbiMemory, removeAbi } from '../../src/assets/abis/added.ts'
 import { exitCodeOf, runCli } from '../support/cli.ts'
 import { isLong, longTest, someOf } from '../support/long.ts'
+import { byTcp } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { shared, sharedFolder } from '../support/shared.ts'
 
@@ -196,7 +197,7 @@ test('an item that somebody with the database changed, inserted or put back coun
 }, 60_000)
 
 test('the worker can read ABIs to decode reverts, but not change them', async () => {
-  const worker = postgres(service.database.workerUrl, { max: 1 })
+  const worker = postgres(byTcp(service.database.workerUrl).href, { max: 1 })
   try {
     await worker`select * from abi_items`
     for (const write of [() => worker`delete from abi_items`, () => worker`update abi_items set abi_name = 'x'`]) {

@@ -9,6 +9,7 @@ import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { runCli } from '../support/cli.ts'
 import { startGate } from '../support/gate.ts'
+import { byTcp } from '../support/postgres.ts'
 import { ageTransactions } from '../support/rows.ts'
 import { startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -34,7 +35,7 @@ export const startOperatorWorld = async () => {
   const service = await startService({ rpcUrls: { [network]: gate.url } })
   const { sql } = service.database
   /** As the command line sees it, with the API's database login. */
-  const asOperator = postgres(service.database.apiUrl, { max: 1 })
+  const asOperator = postgres(byTcp(service.database.apiUrl).href, { max: 1 })
   const workers = new Set<WorkerHere>()
 
   /** Starts a worker, optionally with environment variables that differ from the service's. */

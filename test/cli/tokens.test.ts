@@ -6,6 +6,7 @@ import { importTokenList } from '../../src/assets/tokens/lists.ts'
 import { tokenDisplays } from '../../src/signing/token.ts'
 import { runCli } from '../support/cli.ts'
 import { isLong, longTest } from '../support/long.ts'
+import { byTcp } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { shared, sharedFolder } from '../support/shared.ts'
 
@@ -153,7 +154,7 @@ longTest('stores nothing of a list without a valid token, and imports the larges
 })
 
 test('the worker reads token lists, for events, and cannot write them', async () => {
-  const worker = postgres(service.database.workerUrl, { max: 1 })
+  const worker = postgres(byTcp(service.database.workerUrl).href, { max: 1 })
   try {
     expect(await worker`select from listed_tokens limit 1`).toHaveLength(1)
     const write = worker`update listed_tokens set symbol = 'X'`.then(() => 'allowed')

@@ -7,7 +7,7 @@ import { isDatabaseAway, isFaultOfDatabase } from '../../db/trouble.ts'
 import { describeDatabaseFailure } from '../../src/platform/environment/failure.ts'
 import { describeError } from '../../src/platform/http/failure.ts'
 import { longTest, someOf } from '../support/long.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { byTcp, createDatabase } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 
 const CUTS = 10
@@ -93,7 +93,7 @@ describe('the owner of the database cannot change what a statement means', () =>
 
   test('by a search path of the role, or by a temporary table', async () => {
     const { db, database, close } = await open()
-    const plain = postgres(database.vaultUrl, { max: 1 })
+    const plain = postgres(byTcp(database.vaultUrl).href, { max: 1 })
     const [seen] = await plain<{ now: Date }[]>`select now()`
     await plain.end()
     expect(seen?.now.toISOString()).toBe(FALSE_NOW)

@@ -15,7 +15,7 @@ import { isDatabaseAway } from '../../db/trouble.ts'
 import { startPostgres } from '../../devnet/postgres.ts'
 import { longTest } from '../support/long.ts'
 import { askAfresh, connectToMortal } from '../support/mortal-postgres.ts'
-import { createDatabase, createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
+import { byTcp, createDatabase, createDatabaseOn, startTestPostgres } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { shared } from '../support/shared.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -36,7 +36,7 @@ const database = await shared(createDatabase())
  * a dead server.
  */
 const startFragile = async (stage: number, end: (client: Socket) => void) => {
-  const target = new URL(database.url)
+  const target = byTcp(database.url)
   let isBroken = false
   const listener = createServer((client) => {
     const server = connect({ host: target.hostname, port: Number(target.port) })

@@ -15,7 +15,7 @@ import { runCli } from '../support/cli.ts'
 import { ROOT } from '../support/imports.ts'
 import { isLeftOut, isLong, longTest, someOf } from '../support/long.ts'
 import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { byTcp, createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { programPath } from '../support/programs.ts'
 import { startService } from '../support/service.ts'
 import { startVault, startVaultProcess } from '../support/vault.ts'
@@ -79,7 +79,7 @@ const refusal = async (args: readonly string[], databaseUrl: string): Promise<st
 }
 
 const urlWith = (changes: { password?: string; port?: number; database?: string; query?: string; user?: string }) => {
-  const url = new URL(migrated.apiUrl)
+  const url = byTcp(migrated.apiUrl)
   url.password = changes.password ?? url.password
   url.username = changes.user ?? url.username
   url.port = String(changes.port ?? url.port)

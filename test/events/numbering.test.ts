@@ -7,7 +7,7 @@ import { EVENTS_CHANNEL } from '../../db/events.ts'
 import { dropOldEvents, numberEvents, readEvents } from '../../db/queries/events.ts'
 import { EVENT_TYPES } from '../../db/words.ts'
 import { isLong, longTest } from '../support/long.ts'
-import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { byTcp, createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { CAUSES, startCauses } from './causes.ts'
 
 let database: TestDatabase
@@ -83,7 +83,7 @@ describe('the numbers of events', () => {
     let isOver = false
     const writer = async (seed: number) => {
       const random = randomOf(seed)
-      const sql = postgres(database.apiUrl, { max: 1, onnotice: () => {} })
+      const sql = postgres(byTcp(database.apiUrl).href, { max: 1, onnotice: () => {} })
       for (let turn = 0; turn < TURNS; turn += 1) {
         const made: string[] = []
         const rollback = new Error('rolled back')

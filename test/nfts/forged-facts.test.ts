@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { decodeFunctionData, type Hex, parseAbi, toFunctionSelector } from 'viem'
 import { fundedAccount } from '../support/chains.ts'
 import { commonWorld } from '../support/common-service.ts'
+import { byTcp } from '../support/postgres.ts'
 import { afterTests } from '../support/shared.ts'
 
 const network = 'Ethereum'
@@ -15,7 +16,7 @@ const [RECIPIENT, OWNER] = [fundedAccount(5).address, fundedAccount(0).address]
 
 const { chain, service } = await commonWorld()
 /** The worker's. */
-const login = postgres(service.database.workerUrl, { max: 1, onnotice: () => {} })
+const login = postgres(byTcp(service.database.workerUrl).href, { max: 1, onnotice: () => {} })
 afterTests(() => login.end())
 const { sql } = service.database
 

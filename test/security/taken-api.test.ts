@@ -21,6 +21,7 @@ import type { KeyUse, OpenKey } from '../../src/vault/contract/vault.ts'
 import type { Payload } from '../../src/vault/language/payload.ts'
 import { messageSigner, signerOnce } from '../support/keys.ts'
 import { isLong, longTest, someOf } from '../support/long.ts'
+import { byTcp } from '../support/postgres.ts'
 import { startService } from '../support/service.ts'
 import { afterTests, shared } from '../support/shared.ts'
 import { startVaultProcess } from '../support/vault.ts'
@@ -41,7 +42,7 @@ const service = await shared(startService({ rpcUrls: { Ethereum: node, Base: nod
 const socket = `${service.variables.VAULT_SOCKET}.process`
 const vaultProcess = await shared(startVaultProcess({ ...service.vaultVariables, VAULT_SOCKET: socket }))
 const superuser = service.database.sql
-const login = postgres(service.variables.DATABASE_URL ?? '', { max: 1, onnotice: () => {} })
+const login = postgres(byTcp(service.database.apiUrl).href, { max: 1, onnotice: () => {} })
 afterTests(() => login.end())
 const projectId = service.project.projectId
 afterTests(() => {

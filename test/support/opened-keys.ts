@@ -22,6 +22,7 @@ import {
   openWalletKey,
 } from '../../src/vault/rooms/sealing/hierarchy.ts'
 import { stretchPin } from '../../src/vault/rooms/sealing/stretch.ts'
+import { byTcp } from './postgres.ts'
 
 export type NamedSecrets = Readonly<Record<string, Uint8Array>>
 
@@ -95,7 +96,7 @@ export const openedKeysOf = async (input: {
   const { projectId, ownerId, keyringId, controlMode, id: walletId } = wallet
   const url = vaultVariables.DATABASE_URL ?? ''
   const db = openDb({ url, maxConnections: 1, applicationName: 'opened-keys' })
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  const sql = postgres(byTcp(url).href, { max: 1, onnotice: () => {} })
   try {
     const rootKey = await openRootKey(vaultVariables.ROOT_KEY ?? '')
     const projectKeys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../devnet/port.ts'
 import { startTethered } from '../../devnet/tether.ts'
+import { byTcp } from './postgres.ts'
 import { until } from './until.ts'
 
 const PROGRAM = Bun.which('pgbouncer', { PATH: `${process.env.PATH}:/usr/sbin` })
@@ -30,7 +31,7 @@ export const startPgBouncer = async (target: string, settings: Readonly<Record<s
   if (PROGRAM === null) throw new Error('pgbouncer is not installed.')
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-pgbouncer-'))
   await chmod(folder, 0o755)
-  const url = new URL(target)
+  const url = byTcp(target)
   const port = await freePort()
   const { hostname, username, password } = url
   const all = { listen_addr: '127.0.0.1', listen_port: port, auth_type: 'any', unix_socket_dir: '', ...settings }

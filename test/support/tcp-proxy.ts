@@ -2,6 +2,7 @@
 // refused. Or it is far away: all answers come late, however many are under way.
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { byTcp } from './postgres.ts'
 
 export type TcpProxy = {
   /** The address of the target, with the proxy's host and port. */
@@ -24,8 +25,8 @@ export type TcpProxy = {
  * arrives.
  */
 export const startTcpProxy = async (target: string, answerDelayMs = 0): Promise<TcpProxy> => {
-  const { hostname } = new URL(target)
-  let port = Number(new URL(target).port)
+  const { hostname, port: given } = byTcp(target)
+  let port = Number(given)
   const sockets = new Set<Socket>()
   let isFrozen = false
   let waiting: (() => void)[] = []

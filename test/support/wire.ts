@@ -8,6 +8,7 @@
 import { createConnection, createServer, type Socket } from 'node:net'
 import { createFrameReader } from '../../src/vault/client/frames.ts'
 import { isAnswer, isRequest, PROGRESS } from '../../src/vault/client/protocol.ts'
+import { byTcp } from './postgres.ts'
 
 export type Wire = 'db' | 'node' | 'vault'
 
@@ -128,7 +129,7 @@ const carry = (input: { readonly client: Socket; readonly server: Socket; readon
 
 /** A proxy in front of a PostgreSQL server. @returns the same URL with another port. */
 export const startDatabaseWire = async (input: { readonly url: string; readonly tap: Tap }) => {
-  const to = new URL(input.url)
+  const to = byTcp(input.url)
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const upstream = createConnection({ host: to.hostname, port: Number(to.port) })

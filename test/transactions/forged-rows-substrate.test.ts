@@ -8,6 +8,7 @@ import * as schema from '../../db/schema.ts'
 import { TableAccess } from '../../db/tables.ts'
 import { FAILURE_CODES, GIVE_UPS, TRANSACTION_STATUSES } from '../../db/words.ts'
 import { isLong, someOf } from '../support/long.ts'
+import { byTcp } from '../support/postgres.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 import { startWorkerHere } from '../support/worker-here.ts'
@@ -43,7 +44,7 @@ beforeAll(async () => {
   chain = await startSubstrateChain(network)
   service = await startService({ rpcUrls: { [network]: chain.wsUrl } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
-  login = postgres(service.database.workerUrl, { max: 1, onnotice: () => {} })
+  login = postgres(byTcp(service.database.workerUrl).href, { max: 1, onnotice: () => {} })
   bob = encodeAddress((await devAccount('Bob')).publicKey, 0)
   await chain.fund(bob)
   from = (await service.newWallet({ network })).address

@@ -6,6 +6,7 @@ import { type Hex, parseTransaction, serializeTransaction, type TransactionSeria
 import { recordObservation } from '../../src/signing/transactions/record-observation.ts'
 import { type TransactionState, transition } from '../../src/signing/transactions/transition.ts'
 import { longTest, someOf } from '../support/long.ts'
+import { byTcp } from '../support/postgres.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 import { FIRST_STATE } from './rules.ts'
 
@@ -50,7 +51,7 @@ describe('a transaction whose rows were changed in the database', () => {
   let worker: Sql
 
   beforeAll(() => {
-    worker = postgres(world.service.database.workerUrl, { max: 1 })
+    worker = postgres(byTcp(world.service.database.workerUrl).href, { max: 1 })
   })
   afterAll(() => worker.end())
 
