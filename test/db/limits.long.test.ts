@@ -17,7 +17,7 @@ let service: Service
 let sql: Sql
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ isByTcp: true })
   service = await startService({ database })
   sql = postgres(database.url, { max: 1, onnotice: () => {} })
   await sql`create table logins (name text, settings jsonb)`

@@ -329,11 +329,13 @@ export const createDatabase = async (
   input: {
     /** Binds the built-in networks, as a process does at its start, for tests that write rows without a process. */
     readonly withNetworks?: boolean
+    /** Its login users reach it by TCP, for what a Unix socket lacks. */
+    readonly isByTcp?: boolean
   } = {},
 ): Promise<TestDatabase> => {
   const [name, run] = await Promise.all([copyTemplate(), server()])
   if (input.withNetworks) await onServer(urlOn(run.url, name), bindNetworks)
-  const access = accessTo(run, name)
+  const access = accessTo(input.isByTcp ? { ...run, sockets: '' } : run, name)
   const close = async () => {
     await access.close()
     await dropDatabase(name)
