@@ -497,6 +497,16 @@ describe('what no file may contain', () => {
   })
 })
 
+describe('what no test file may do', () => {
+  test('rotate a key of the service that all files of its process share', () => {
+    const rotating = scriptsIn('test').filter((path) => {
+      const { imports, text } = readSource(path)
+      return imports.includes('test/support/common-service.ts') && /'rotate-(?:identity|service|root)'/.test(text)
+    })
+    expect(rotating).toEqual([])
+  })
+})
+
 describe('nothing is without an importer', () => {
   const ENTRIES = [
     'client/src/index.ts',

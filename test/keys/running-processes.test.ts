@@ -6,10 +6,9 @@ import { randomBytes } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { startApiProcess } from '../support/api.ts'
 import { runCli } from '../support/cli.ts'
-import { commonService } from '../support/common-service.ts'
 import { isLeftOut } from '../support/long.ts'
 import { programPath } from '../support/programs.ts'
-import type { Service } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { keyFile } from '../vault/support.ts'
 import { at } from './keys-world.ts'
@@ -67,7 +66,7 @@ describe.skipIf(isLeftOut('keys that are changed beneath running processes'))('a
     fetch(`${origin}/`, { redirect: 'manual', headers: { cookie } }).then(({ status }) => status)
 
   beforeAll(async () => {
-    service = await commonService()
+    service = await startService()
     sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
     next = { ...service.variables, IDENTITY_KEY: keys[0].spec, SERVICE_KEY: keys[1].spec }
   })
