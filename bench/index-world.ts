@@ -2,7 +2,7 @@
 
 import postgres from 'postgres'
 import { indexStep } from '../src/assets/activity/index-blocks.ts'
-import { createWorkerCtx } from '../src/main/contexts.ts'
+import { createWorkerCtx } from '../src/main/asking-contexts.ts'
 import { readConfig } from '../src/platform/config.ts'
 import { startService } from '../test/support/service.ts'
 import type { WorkerCtx } from '../test/support/worker-here.ts'

@@ -4,7 +4,7 @@
 import postgres from 'postgres'
 import { insertAttempts, insertTransaction, lockSigner } from '../db/queries/transactions.ts'
 import { startRound } from '../src/blocks/follow.ts'
-import { createWorkerCtx } from '../src/main/contexts.ts'
+import { createWorkerCtx } from '../src/main/asking-contexts.ts'
 import { readConfig } from '../src/platform/config.ts'
 import { reconcileTransactions } from '../src/signing/transactions/reconcile.ts'
 import { trackStep } from '../src/signing/transactions/track.ts'

@@ -25,7 +25,7 @@ export type DisputedFacts = {
 
 export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<string, bigint> }
 
-/** Storage that outlives a process; main/contexts.ts provides it. */
+/** Storage that outlives a process; main/asking-contexts.ts provides it. */
 export type ChainMemory = {
   /**
    * The operator's functions or errors with one of these selectors, or the selector of an item with this name, in the

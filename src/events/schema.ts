@@ -3,7 +3,6 @@
 // may have further fields.
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import {
   APPROVAL_DECISIONS,
   CONTROL_MODES,
@@ -194,18 +193,18 @@ const WAIT_SECONDS_MAX = 30
 
 const TYPE = `(?:${EVENT_TYPES.map((type) => type.replace('.', '\\.')).join('|')})`
 
-export const ListEventsQuery = t.Object(
+export const ListEventsQuery = Type.Object(
   {
-    after: t.Optional(
-      t.String({
+    after: Type.Optional(
+      Type.String({
         pattern: '^(?:|null|0|[1-9][0-9]{0,17})$',
         description: 'Only events after the one with this id. `0`, the default: from the oldest that is kept.',
         rule: 'the id of an event, or 0',
         examples: ['42'],
       }),
     ),
-    types: t.Optional(
-      t.String({
+    types: Type.Optional(
+      Type.String({
         pattern: `^(?:|null|${TYPE}(?:,${TYPE})*)$`,
         maxLength: 1_000,
         description: `Only events of these types, separated by commas: ${EVENT_TYPES.join(', ')}. By default all.`,
@@ -213,16 +212,16 @@ export const ListEventsQuery = t.Object(
         examples: ['transaction.updated,activity.created'],
       }),
     ),
-    limit: t.Optional(
-      t.String({
+    limit: Type.Optional(
+      Type.String({
         pattern: '^(?:|null|[1-9]|[1-9][0-9]|[1-4][0-9][0-9]|500)$',
         description: `The most events of an answer, ${LIMIT_DEFAULT} by default.`,
         rule: `a whole number from 1 to ${LIMIT_MAX} in plain digits`,
         examples: ['100'],
       }),
     ),
-    wait: t.Optional(
-      t.String({
+    wait: Type.Optional(
+      Type.String({
         pattern: '^(?:|null|[0-9]|[12][0-9]|30)$',
         description: 'How many seconds to wait for an event if there is none; 0 by default. A stream always waits.',
         rule: `a whole number of seconds from 0 to ${WAIT_SECONDS_MAX} in plain digits`,

@@ -6,7 +6,7 @@ import { examine } from '../operators/doctor/doctor.ts'
 import type { Process } from '../platform/config.ts'
 import { atMostEvery } from '../platform/queue.ts'
 import { openVaults, withVault } from '../vault/client/vaults.ts'
-import { createAskingIdentityCtx } from './contexts.ts'
+import { createAskingIdentityCtx } from './asking-contexts.ts'
 
 /** A check asks all nodes, vaults and the mail server. */
 const EXAMINE_INTERVAL_MS = 10_000

@@ -8,67 +8,32 @@
 // - the call that a vault runs, whose parts are measured;
 // - the WebAssembly that signs with sr25519, whose memory is restored after each use.
 
-import type { HasClose, HasDb } from '../../db/client.ts'
-import { readCollectionNames } from '../../db/queries/collections.ts'
-import { API_EVENTS, WORKER_EVENTS } from '../../db/words.ts'
-import type { JobsCtx } from '../../jobs/ctx.ts'
+import type { HasClose } from '../../db/client.ts'
+import { API_EVENTS } from '../../db/words.ts'
 import type { ApiCtx } from '../api/ctx.ts'
-import { createAbiMemory } from '../assets/abis/added.ts'
-import { createDisputeNotes, createFactsMemory } from '../assets/tokens/facts-memory.ts'
-import type { ChainMemory } from '../chains/chain.ts'
-import { type Chains, createChains } from '../chains/chains.ts'
-import type { AroundCall } from '../chains/nodes.ts'
 import { createAccessTokens } from '../identity/auth/access-token.ts'
 import { createIssuers } from '../identity/issuers/admit.ts'
-import { createMailer } from '../identity/mail/mailer.ts'
 import { createSecurityEvents } from '../identity/security-events.ts'
-import type { AskingCtx, AuditingCtx, OperatorCtx, ReadingCtx } from '../operators/ctx.ts'
-import type { HasConfig, Process } from '../platform/config.ts'
-import { createMetrics, type HasMetrics } from '../platform/metrics/metrics.ts'
-import { createLog, type HasLog } from '../platform/process/log.ts'
+import type { AskingCtx, OperatorCtx } from '../operators/ctx.ts'
+import type { Process } from '../platform/config.ts'
 import { createOrderedQueues } from '../platform/queue.ts'
-import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import { watchSpace } from '../platform/space.ts'
-import type { DropReason } from '../platform/tracing/exporter.ts'
 import { createRequests } from '../platform/tracing/requests.ts'
 import type { MeasureCall, Timing } from '../platform/tracing/timings.ts'
-import { createTracer, type HasTracer, type Span, type Tracer } from '../platform/tracing/tracer.ts'
-import { createObservationRecorder } from '../signing/transactions/record-observation.ts'
+import type { Span, Tracer } from '../platform/tracing/tracer.ts'
 import { createWalletReader } from '../signing/wallets/get.ts'
 import type { Remote } from '../vault/client/remote-vault.ts'
 import { openVaults, openVaultsAsOperator, withVault } from '../vault/client/vaults.ts'
 import type { HasVault, Vault } from '../vault/contract/vault.ts'
-import { createIdentityCtx, createReadingCtx, createServiceCtx, openUnchecked } from './keyed-contexts.ts'
+import { createAskingCtx, watchOf, withChains } from './asking-contexts.ts'
+import { createIdentityCtx } from './keyed-contexts.ts'
 
-// Calls of nodes and of the vault as spans. A node's URL may contain a key, so only its position and host are shown. A
-// vault sends no spans, as it has no way to the outside: it says how long the parts of a call took
-// (platform/tracing/timings.ts), and they are placed in the middle of the call, because no clock of it is known.
+// Calls of the vault as spans. A vault sends no spans, as it has no way to the outside: it says how long the parts of a
+// call took (platform/tracing/timings.ts), and they are placed in the middle of the call, because no clock of it is
+// known.
 
 const VAULT = 'strongroom-vault'
 const SERVICE = 'strongroom.Vault'
-const METHODS_SHOWN_MAX = 8
-
-/** @param node its position and host. */
-const traceNodeCalls =
-  (tracer: Tracer, network: string): AroundCall =>
-  ({ node, methods }, call) => {
-    const distinct = [...new Set(methods)]
-    const [name = 'batch'] = distinct
-    return tracer.part(
-      {
-        name: distinct.length === 1 ? name : 'batch',
-        kind: 'client',
-        attributes: {
-          'rpc.system': 'jsonrpc',
-          'rpc.method': distinct.slice(0, METHODS_SHOWN_MAX).join(' '),
-          'strongroom.network': network,
-          'strongroom.node': node,
-          'strongroom.batch_size': methods.length,
-        },
-      },
-      call,
-    )
-  }
 
 const addTimings = (tracer: Tracer, input: { span: Span; name: string; timings: readonly Timing[] }): void => {
   const { span, name, timings } = input
@@ -97,56 +62,6 @@ const traceVaultCalls =
       }),
     )
   }
-
-type Remembering = HasConfig & HasDb & HasLog & Partial<HasIdentity>
-
-const memoryOf = ({ db, log, identity = undefined }: Remembering): ChainMemory => ({
-  ...createFactsMemory({ db, identity: identity ?? null }),
-  ...createAbiMemory({ db, identity: identity ?? null }),
-  readCollectionNames: (query) => readCollectionNames(db, query),
-  noteDispute: createDisputeNotes({ log }),
-})
-
-const chainsOf = ({ config, metrics, tracer, ...base }: Remembering & HasMetrics & HasTracer): Promise<Chains> =>
-  createChains({
-    rows: config.networks,
-    memory: memoryOf({ config, ...base }),
-    nodeOf: (network) => {
-      const [first, ...further] = config.rpcUrls[network] ?? []
-      return first === undefined
-        ? null
-        : {
-            rpcUrl: first.reveal(),
-            furtherRpcUrls: further.map((each) => each.reveal()),
-            timeoutMs: config.nodeTimeoutMs,
-            onTrouble: (trouble) => metrics.chains.nodeFailures.inc({ network, trouble }),
-            onNodeTrouble: (node, trouble) => metrics.chains.nodeTroubles.inc({ network, node, trouble }),
-            metadataPins: config.metadataPins[network],
-            ...(tracer.isOn && { aroundCall: traceNodeCalls(tracer, network) }),
-          }
-    },
-  })
-
-const watchOf = (input: Process): HasMetrics & HasLog & HasTracer => {
-  const metrics = createMetrics(Object.keys(input.config.rpcUrls))
-  const log = createLog(input)
-  const onDropped = (reason: DropReason, spans: number) => metrics.spansDropped.inc({ reason }, spans)
-  return { metrics, log, tracer: createTracer({ ...input, log, onDropped }) }
-}
-
-const withChains = async <Of extends ReadingCtx & Partial<HasIdentity>>(
-  base: Of,
-  watch: ReturnType<typeof watchOf>,
-): Promise<Of & AskingCtx> => {
-  const { config, db } = base
-  return {
-    ...base,
-    ...watch,
-    chains: await chainsOf({ ...base, ...watch }),
-    recordObservation: createObservationRecorder({ db, ...watch }),
-    mailer: await createMailer(config),
-  }
-}
 
 /** Transactions of one signer that are prepared at the same time. Each of them has the signer's key open meanwhile. */
 const PREPARED_TOGETHER_MAX = 16
@@ -180,20 +95,5 @@ const createCtxWith = async <AnyVault extends Vault>(
   }
 }
 
-/** The worker's context. @throws NotReadyYet if the worker comes before the first vault. */
-export const createWorkerCtx = async (input: Process): Promise<JobsCtx & HasClose> => {
-  const base = await withChains(await createServiceCtx(input), watchOf(input))
-  return { ...base, securityEvents: createSecurityEvents({ ...base, written: WORKER_EVENTS }) }
-}
-
 export const createAskingVaultCtx = (input: Process): Promise<AskingCtx & HasVault> =>
   withVault(openVaults(input), () => createAskingCtx(input))
-
-export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & AuditingCtx> =>
-  withChains(await createIdentityCtx(input), watchOf(input))
-
-export const createExaminedCtx = async (input: Process): Promise<AskingCtx> =>
-  withChains(openUnchecked(input), watchOf(input))
-
-export const createAskingCtx = async (input: Process): Promise<AskingCtx> =>
-  withChains(await createReadingCtx(input), watchOf(input))

@@ -2,6 +2,7 @@ import { runWith } from '../operators/cli/commands.ts'
 import type { Contexts, Surroundings } from '../operators/cli/shell.ts'
 
 const large = () => import('./contexts.ts')
+const asking = () => import('./asking-contexts.ts')
 /** Loaded in a fifth of the time. */
 const keyed = () => import('./keyed-contexts.ts')
 const vaults = () => import('../vault/client/vaults.ts')
@@ -24,9 +25,9 @@ const withLostKey: Contexts['lostKey'] = async () => {
 
 const CONTEXTS: Contexts = {
   reading: async () => (await keyed()).createReadingCtx,
-  asking: async () => (await large()).createAskingCtx,
-  examined: async () => (await large()).createExaminedCtx,
-  askingIdentity: async () => (await large()).createAskingIdentityCtx,
+  asking: async () => (await asking()).createAskingCtx,
+  examined: async () => (await asking()).createExaminedCtx,
+  askingIdentity: async () => (await asking()).createAskingIdentityCtx,
   identity: async () => (await keyed()).createIdentityCtx,
   apiVault: withApiVault,
   askingVault: async () => (await large()).createAskingVaultCtx,

@@ -4,7 +4,7 @@ import { countConnectionsMax, type HasClose } from '../../db/client.ts'
 import { databaseTrouble } from '../../db/trouble.ts'
 import type { JobsCtx } from '../../jobs/ctx.ts'
 import { beginQueue, keepWorking, QUEUE_CONNECTIONS } from '../../jobs/queue.ts'
-import { listenForScrapes } from '../api/metrics/routes.ts'
+import { listenForScrapes } from '../api/metrics/listener.ts'
 import { startWatchingKeys } from '../identity/retired-keys.ts'
 import { startWritingEvents } from '../identity/security-events.ts'
 import { readConfig } from '../platform/config.ts'
@@ -14,7 +14,7 @@ import { warnOfUnknown } from '../platform/environment/variables.ts'
 import { NotReadyYet } from '../platform/errors.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../platform/process/libc.ts'
 import { createLog } from '../platform/process/log.ts'
-import { createWorkerCtx } from './contexts.ts'
+import { createWorkerCtx } from './asking-contexts.ts'
 
 /** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000

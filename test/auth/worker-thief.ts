@@ -4,7 +4,7 @@
 import postgres from 'postgres'
 import { createAccessTokens } from '../../src/identity/auth/access-token.ts'
 import { refreshTokenOf } from '../../src/identity/users/session.ts'
-import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { createWorkerCtx } from '../../src/main/asking-contexts.ts'
 import { createIdentityCtx } from '../../src/main/keyed-contexts.ts'
 import { createApiAudit, createVaultAudit } from '../../src/platform/audit/audit.ts'
 import { readConfig } from '../../src/platform/config.ts'

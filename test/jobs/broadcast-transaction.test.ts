@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
 import { createTasks } from '../../jobs/tasks/index.ts'
-import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { createWorkerCtx } from '../../src/main/asking-contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'

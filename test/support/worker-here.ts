@@ -2,7 +2,7 @@
 // process does at its start, with signals or without its database is tested with a process, `service.startWorker`.
 
 import { beginQueue, keepWorking } from '../../jobs/queue.ts'
-import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { createWorkerCtx } from '../../src/main/asking-contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import type { Service } from './service.ts'
 

@@ -3,7 +3,7 @@
 import postgres from 'postgres'
 import type { Network } from '../../db/words.ts'
 import { startRound } from '../../src/blocks/follow.ts'
-import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { createWorkerCtx } from '../../src/main/asking-contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { broadcastTransaction } from '../../src/signing/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/signing/transactions/reconcile.ts'

@@ -20,7 +20,7 @@ import {
 } from '../../src/events/webhooks/deliver.ts'
 import { createDeliverers } from '../../src/events/webhooks/deliverers.ts'
 import { listDeliveries, replay, sendTest } from '../../src/events/webhooks/deliveries.ts'
-import { createWorkerCtx } from '../../src/main/contexts.ts'
+import { createWorkerCtx } from '../../src/main/asking-contexts.ts'
 import { readConfig } from '../../src/platform/config.ts'
 import { longTest, someOf } from '../support/long.ts'
 import { type Service, startService } from '../support/service.ts'

@@ -1,4 +1,5 @@
-import { Elysia, t } from 'elysia'
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import { isOwnOrigin } from '../../identity/auth/origins.ts'
 import type { Visitor, VisitorAdmission } from '../../identity/auth/plugin.ts'
 import { beginIssuerLogin, endIssuerLogin, LOGIN_SECONDS } from '../../identity/issuers/browser-login.ts'
@@ -24,8 +25,8 @@ const cookieIn = (headers: Headers, name: string): string => {
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
 }
 
-const BeginBody = t.Object(
-  { issuer: t.String({ maxLength: 32 }), code_challenge: t.String({ pattern: `^${CODE_CHALLENGE}$` }) },
+const BeginBody = Type.Object(
+  { issuer: Type.String({ maxLength: 32 }), code_challenge: Type.String({ pattern: `^${CODE_CHALLENGE}$` }) },
   { additionalProperties: false },
 )
 

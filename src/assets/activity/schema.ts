@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import {
   AddressField,
   cappedPaging,
@@ -12,7 +11,7 @@ import { Token } from '../../signing/schema.ts'
 
 export const activityPaging = cappedPaging({ itemsMax: 10_000, from: 'before' })
 
-export const ListActivityQuery = t.Object(
+export const ListActivityQuery = Type.Object(
   {
     network: NetworkField,
     wallet_address: AddressField('A wallet of the project.'),

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Elysia, t } from 'elysia'
+import { Elysia } from 'elysia'
 import type { HasDb } from '../../../db/client.ts'
 import type { HasChains } from '../../chains/chains.ts'
 import type { Authentication } from '../../identity/auth/plugin.ts'
@@ -9,10 +9,10 @@ import type { HasIdentity } from '../../platform/sealing/sealer.ts'
 import { PreviewContract } from '../../signing/transactions/preview-schema.ts'
 import { ADDRESSES_MAX, addressesMetadata, lookupByName } from './look-up.ts'
 
-const MetadataQuery = t.Object(
+const MetadataQuery = Type.Object(
   {
     network: NetworkField,
-    addresses: t.String({
+    addresses: Type.String({
       minLength: 1,
       maxLength: 16_384,
       description: `1 to ${ADDRESSES_MAX} addresses, separated by commas; those of EVM networks in any letter case. On Substrate networks also ids: \`7\` of a collection, \`asset:1984\`, \`pool:7\` or \`foreign:0x0201090704\` of an asset.`,
@@ -28,9 +28,9 @@ const AddressesMetadata = Type.Record(Type.String(), Type.Union([PreviewContract
   examples: [{ '0x70997970C51812dc3A010C7d01b50e0d17dc79C8': null }],
 })
 
-const LookupQuery = t.Object(
+const LookupQuery = Type.Object(
   {
-    name: t.String({
+    name: Type.String({
       minLength: 1,
       maxLength: 512,
       description: 'An ENS name.',

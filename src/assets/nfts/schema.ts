@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { COLLECTION_STANDARDS } from '../../chains/chain.ts'
 import {
   AddressField,
@@ -177,17 +176,17 @@ export type TransferBody = Static<typeof TransferBody>
 /** Fewer than for activity: every NFT before the page is summed. */
 export const nftPaging = cappedPaging({ itemsMax: 2_000, from: 'after' })
 
-export const ListNftsQuery = t.Object(
+export const ListNftsQuery = Type.Object(
   {
     network: NetworkField,
-    wallet_address: t.Optional(
+    wallet_address: Type.Optional(
       AddressField('A wallet of the project, whose NFTs to list. Either this or `contract_address`.'),
     ),
-    contract_address: t.Optional(
+    contract_address: Type.Optional(
       AddressField("A collection, whose NFTs in the project's wallets to list. Either this or `wallet_address`."),
     ),
-    after: t.Optional(
-      t.String({
+    after: Type.Optional(
+      Type.String({
         pattern: '^(?:|null|[0-9A-Za-z]{1,66}:[0-9]{1,78}:[0-9A-Za-z]{1,66})$',
         description:
           'Only NFTs that are listed after this one: its `contract_address:token_id:owner_wallet_address`. Pages are counted from there.',
@@ -220,12 +219,12 @@ export const Nft = Type.Object(
 )
 export type Nft = Static<typeof Nft>
 
-export const ListCollectionsQuery = t.Object(
+export const ListCollectionsQuery = Type.Object(
   { network: NetworkField, wallet_address: AddressField('A wallet of the project.'), ...PagingFields },
   closed,
 )
 
-export const CollectionByAddressQuery = t.Object(
-  { contract_address: AddressField('The collection.'), network: t.Optional(NetworkField) },
+export const CollectionByAddressQuery = Type.Object(
+  { contract_address: AddressField('The collection.'), network: Type.Optional(NetworkField) },
   closed,
 )

@@ -1,11 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { AddressField, closed, NetworkField, SenderField, VisibleText } from '../../platform/http/schema.ts'
 import { Token } from '../../signing/schema.ts'
 import { SubmitBody, UriField } from '../metadata/schema.ts'
 import { DISPLAY_AMOUNT } from './asset.ts'
 
-export const BalancesQuery = t.Object(
+export const BalancesQuery = Type.Object(
   { network: NetworkField, wallet_address: AddressField('A wallet of the project.') },
   closed,
 )
@@ -52,7 +51,7 @@ const ContractField = Type.String({
   examples: [TOKEN],
 })
 
-export const TokenQuery = t.Object({ network: NetworkField, token: TokenField }, closed)
+export const TokenQuery = Type.Object({ network: NetworkField, token: TokenField }, closed)
 
 export const CreateTokenBody = SubmitBody(
   'CreateToken',

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { DELIVERY_STATES, EVENT_TYPES, POST_FAILURES, WEBHOOK_ORDERS, WEBHOOK_STATES } from '../../../db/words.ts'
 import { ClosedObject, closed, OneOf, PagingFields, UuidField } from '../../platform/http/schema.ts'
 import { OrNull, TimeField, WholeNumber } from '../../signing/schema.ts'
@@ -168,10 +167,10 @@ export const WebhookDelivery = ClosedObject('WebhookDelivery', {
 })
 export type WebhookDelivery = Static<typeof WebhookDelivery>
 
-export const ListDeliveriesQuery = t.Object(
+export const ListDeliveriesQuery = Type.Object(
   {
-    webhook_id: t.String({ ...UuidField('The webhook.') }),
-    state: t.Optional(OneOf(DELIVERY_STATES, { description: 'Only those in this state.' })),
+    webhook_id: Type.String({ ...UuidField('The webhook.') }),
+    state: Type.Optional(OneOf(DELIVERY_STATES, { description: 'Only those in this state.' })),
     ...PagingFields,
   },
   closed,

@@ -1,4 +1,5 @@
-import { Elysia, t } from 'elysia'
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import { invalidInput } from '../../platform/errors.ts'
 import { ADDRESS, FRESH_USER, NODE, USER } from '../../platform/http/codes.ts'
 import { clientOf } from '../../platform/http/peer.ts'
@@ -171,7 +172,7 @@ const challengeRoutes = (ctx: IdentityCtx, visitors: VisitorAdmission) =>
       '/create-session-challenge',
       ({ caller, body }) => createSessionChallenge(ctx, caller, { codeChallenge: codeChallengeOf(body ?? {}) }),
       {
-        body: t.Optional(CodeChallengeBody),
+        body: Type.Optional(CodeChallengeBody),
         response: { 200: SessionChallenge },
         ...detail(
           'Ask to be logged in by another device',

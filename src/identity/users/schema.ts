@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { LOGIN_WAYS } from '../../../db/words.ts'
 import { ClosedObject, closed, OneOf, Text, UuidField } from '../../platform/http/schema.ts'
 import { CODE_CHALLENGE, CODE_CHALLENGE_METHOD, CODE_VERIFIER } from './code-verifier.ts'
@@ -52,7 +51,7 @@ export const LoginWithPasskeyBody = ClosedObject(
   { examples: [{ email: 'alice@example.com' }] },
 )
 
-export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)
+export const ChallengeCodeQuery = Type.Object({ code: ChallengeCode }, closed)
 
 export const ChallengeCodeBody = ClosedObject('ChallengeCode', { code: ChallengeCode })
 

@@ -9,7 +9,6 @@ import {
   Type,
   TypeRegistry,
 } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../../db/words.ts'
 import { AppError, type ErrorCode } from '../errors.ts'
 import { hasVisibleLines, isVisible } from './text.ts'
@@ -130,7 +129,7 @@ export const UuidField = (description: string) => Type.String({ pattern: `^${UUI
 
 /** In a query string, an empty value and `null` mean absent. */
 export const OptionalUuidText = (description: string) =>
-  t.Optional(t.String({ pattern: `^(?:|null|${UUID})$`, description, ...UUID_TEXT }))
+  Type.Optional(Type.String({ pattern: `^(?:|null|${UUID})$`, description, ...UUID_TEXT }))
 
 export const DeveloperSecretField = Type.String({
   minLength: 1,
@@ -203,8 +202,8 @@ export const takesCredentials = (credentials: CredentialsTaken) => ({ credential
 
 /** A text, so that `0x10` and `1e3` are refused. An empty value and `null` mean absent. */
 const PageText = (description: string, digits: number) =>
-  t.Optional(
-    t.String({
+  Type.Optional(
+    Type.String({
       pattern: `^(?:|null|[1-9][0-9]{0,${digits - 1}})$`,
       description,
       rule: 'a whole number from 1 in plain digits',
@@ -217,8 +216,8 @@ const MAX_PAGE_SIZE = 100
 
 export const PagingFields = {
   page: PageText('The page, from 1.', 6),
-  page_size: t.Optional(
-    t.String({
+  page_size: Type.Optional(
+    Type.String({
       pattern: '^(?:|null|[1-9]|[1-9][0-9]|100)$',
       description: `Items per page, ${DEFAULT_PAGE_SIZE} by default.`,
       rule: `a whole number from 1 to ${MAX_PAGE_SIZE} in plain digits`,

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { APPROVAL_DECISIONS } from '../../../db/words.ts'
 import { PasskeyAssertion } from '../../identity/users/passkey-schema.ts'
 import {
@@ -85,7 +84,7 @@ export const Approval = ClosedObject('Approval', {
 })
 export type Approval = Static<typeof Approval>
 
-export const ListApprovalsQuery = t.Object(PagingFields, closed)
+export const ListApprovalsQuery = Type.Object(PagingFields, closed)
 
 export const BeginDecisionBody = ClosedObject('BeginDecision', {
   approval_id: ApprovalIdField,

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { RULE_OPERATORS } from '../../../db/words.ts'
 import {
   AddressField,
@@ -319,7 +318,10 @@ export type DescribedProposal = Static<typeof DescribedProposal>
 export const DescribedPolicy = ClosedObject('DescribedPolicy', { policy: Policy, words: PolicyWords })
 export type DescribedPolicy = Static<typeof DescribedPolicy>
 
-export const DescribedPoliciesQuery = t.Object({ uuid: OptionalUuidText('Only this policy.'), ...PagingFields }, closed)
+export const DescribedPoliciesQuery = Type.Object(
+  { uuid: OptionalUuidText('Only this policy.'), ...PagingFields },
+  closed,
+)
 
 export const PolicyPreview = ClosedObject(
   'PolicyPreview',
@@ -358,10 +360,10 @@ export const PolicyPreview = ClosedObject(
 )
 export type PolicyPreview = Static<typeof PolicyPreview>
 
-export const ListPoliciesQuery = t.Object(
+export const ListPoliciesQuery = Type.Object(
   {
     network: NetworkField,
-    wallet_address: t.Optional(AddressField('Only those of this wallet.')),
+    wallet_address: Type.Optional(AddressField('Only those of this wallet.')),
     ...PagingFields,
   },
   closed,

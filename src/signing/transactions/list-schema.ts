@@ -1,5 +1,4 @@
-import type { Static } from '@sinclair/typebox'
-import { t } from 'elysia'
+import { type Static, Type } from '@sinclair/typebox'
 import { TRANSACTION_KINDS, TRANSACTION_STATUSES, type TransactionStatus } from '../../../db/words.ts'
 import {
   AddressField,
@@ -17,8 +16,8 @@ import { TransactionStatusById } from './schema.ts'
 
 /** In a query string, an empty value and `null` mean absent. */
 const TimeText = (description: string) =>
-  t.Optional(
-    t.String({
+  Type.Optional(
+    Type.String({
       pattern: `^(?:|null|${TIME_PATTERN})$`,
       description,
       rule: TIME_RULE,
@@ -28,16 +27,16 @@ const TimeText = (description: string) =>
 
 const STATUS = `(?:${TRANSACTION_STATUSES.join('|')})`
 
-export const ListTransactionsQuery = t.Object(
+export const ListTransactionsQuery = Type.Object(
   {
-    network: t.Optional(NetworkField),
-    wallet_address: t.Optional(
+    network: Type.Optional(NetworkField),
+    wallet_address: Type.Optional(
       AddressField(
         'Only those of this wallet. `network` is required if the caller has wallets with this address on several networks.',
       ),
     ),
-    status: t.Optional(
-      t.String({
+    status: Type.Optional(
+      Type.String({
         pattern: `^(?:|null|${STATUS}(?:,${STATUS}){0,3})$`,
         description: `Only those with one of these statuses: ${TRANSACTION_STATUSES.map((each) => `\`${each}\``).join(', ')}; several are separated by commas.`,
         rule: `one or several of ${TRANSACTION_STATUSES.join(', ')}, separated by commas`,

@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { FAILURE_CODES, WAITS_FOR } from '../../../db/words.ts'
 import {
   AddressField,
@@ -284,10 +283,10 @@ export const RawTransaction = Type.String({
   ],
 })
 
-export const StatusByHashQuery = t.Object(
+export const StatusByHashQuery = Type.Object(
   {
     network: NetworkField,
-    transaction_hash: t.String({
+    transaction_hash: Type.String({
       pattern: '^0x[0-9a-fA-F]{64}$',
       description:
         'The hash of any transaction on the network; on Substrate networks of one that is recorded here, in the pool of the node, or in one of its newest 64 final blocks.',
@@ -310,7 +309,7 @@ export const TransactionStatusByHash = ClosedObject(
   { examples: [{ transaction_hash: HASH, network: 'Ethereum', status: 'success', contract_address: null }] },
 )
 
-export const StatusByIdQuery = t.Object({ id: UuidField('The transaction_id of an answer.') }, closed)
+export const StatusByIdQuery = Type.Object({ id: UuidField('The transaction_id of an answer.') }, closed)
 
 export const TransactionStatusById = ClosedObject(
   'TransactionStatusById',

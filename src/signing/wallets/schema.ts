@@ -1,5 +1,4 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { t } from 'elysia'
 import { USER_SECRET_KINDS, WALLET_TYPES } from '../../../db/words.ts'
 import {
   AddressField,
@@ -151,9 +150,9 @@ export const ExportedWallet = ClosedObject(
   { examples: [{ mnemonic_phrase: KNOWN_PHRASE, private_key: null }] },
 )
 
-export const GetByIdQuery = t.Object({ network: NetworkField, id: UuidField("The wallet's id.") }, closed)
+export const GetByIdQuery = Type.Object({ network: NetworkField, id: UuidField("The wallet's id.") }, closed)
 
-export const GetByAddressQuery = t.Object(
+export const GetByAddressQuery = Type.Object(
   { network: NetworkField, address: AddressField("The wallet's address.") },
   closed,
 )
@@ -161,14 +160,14 @@ export const GetByAddressQuery = t.Object(
 const OwnerId = ShortText("The wallet's owner.", 'user-1')
 
 /** `owner_id` is an alias of `ownerID`. */
-export const GetByOwnerIdQuery = t.Object(
-  { network: NetworkField, ownerID: t.Optional(OwnerId), owner_id: t.Optional(OwnerId) },
+export const GetByOwnerIdQuery = Type.Object(
+  { network: NetworkField, ownerID: Type.Optional(OwnerId), owner_id: Type.Optional(OwnerId) },
   closed,
 )
 
-export const GetByNetworkQuery = t.Object({ network: NetworkField }, closed)
+export const GetByNetworkQuery = Type.Object({ network: NetworkField }, closed)
 
-export const ListWalletsQuery = t.Object({ network: NetworkField, ...PagingFields }, closed)
+export const ListWalletsQuery = Type.Object({ network: NetworkField, ...PagingFields }, closed)
 
 /** The most characters of a WebAuthn credential id, which has at most 1,023 bytes. */
 const PASSKEY_ID_MAX = 1_364
@@ -227,7 +226,7 @@ export const RemovePasskeySecretBody = ClosedObject(
   { ...takesCredentials('of_user'), examples: [{ ...example, passkey_id: 'KEDetxZcUfinhVi6Za5nZQ' }] },
 )
 
-export const UserSecretsQuery = t.Object(ownerFields, closed)
+export const UserSecretsQuery = Type.Object(ownerFields, closed)
 
 export const UserSecretItem = ClosedObject('UserSecret', {
   kind: OneOf(USER_SECRET_KINDS, { description: 'What it is.', examples: ['passkey'] }),
