@@ -4,6 +4,7 @@ import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-or
 import pg from 'pg'
 import { confirmWrites, createEnded, type Ended, type Writes } from './deciding-rows.ts'
 import { EVENTS_CHANNEL } from './events.ts'
+import { BEGIN, Lease } from './lease.ts'
 import { type Notices, openNotices } from './notices.ts'
 import { innerOf, ProbingPool, returnConnection, WritableClient } from './pool.ts'
 import { readSession, type Session as ServerSession } from './session.ts'
@@ -92,8 +93,8 @@ export const countConnectionsMax = (input: {
 const PREPARED_LENGTH_MAX = 1_500
 
 /**
- * Sends the first statement of a turn of the event loop at once, and those after it in one message. The server prepares
- * short statements, so it parses them once per connection.
+ * Sends the first statement of a turn of the event loop at once, and those after it in one message; what begins a
+ * transaction goes with the next one. The server prepares short statements, so it parses them once per connection.
  */
 class PipeliningClient extends WritableClient {
   readonly #names = new Map<string, string>()
@@ -105,7 +106,7 @@ class PipeliningClient extends WritableClient {
 
   // Overrides all overloads, also those for callbacks and streams.
   override query(config: unknown, ...rest: unknown[]): never {
-    this.#cork()
+    this.#cork(isUnnamed(config) && config.text.startsWith(BEGIN))
     const query = super.query as (...args: unknown[]) => never
     if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
     const name = this.#names.get(config.text) ?? deriveStatementName(config.text)
@@ -113,7 +114,7 @@ class PipeliningClient extends WritableClient {
     return query.call(this, { ...config, name }, ...rest)
   }
 
-  #cork(): void {
+  #cork(goesWithNext: boolean): void {
     const { stream } = innerOf(this).connection
     if (this.#turn === 'empty') {
       this.#turn = 'begun'
@@ -121,7 +122,9 @@ class PipeliningClient extends WritableClient {
         if (this.#turn === 'corked') stream.uncork()
         this.#turn = 'empty'
       })
-    } else if (this.#turn === 'begun') {
+      if (!goesWithNext) return
+    }
+    if (this.#turn === 'begun') {
       this.#turn = 'corked'
       stream.cork()
     }
@@ -151,35 +154,6 @@ const deriveStatementName = (text: string): string => createHash('sha256').updat
 
 const isUnnamed = (config: unknown): config is pg.QueryConfig =>
   typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
-
-const STATEMENT_REFUSED_AFTER_ANOTHER = '25P02'
-
-/** A connection for one transaction. It refuses later statements: they would be part of another transaction. */
-class Lease {
-  #isOver = false
-  #failure: Error = new Error('A statement of the transaction failed.')
-  constructor(readonly client: pg.PoolClient) {}
-
-  async query(config: pg.QueryConfig, ...rest: readonly unknown[]): Promise<pg.QueryResult> {
-    if (this.#isOver) throw new Error('The transaction that this statement belongs to is over.')
-    const query = this.client.query as unknown as (...args: readonly unknown[]) => Promise<pg.QueryResult>
-    try {
-      const result = await query.call(this.client, config, ...rest)
-      // PostgreSQL answers the commit of a failed transaction with a rollback, and with no error.
-      if (config.text === 'commit' && result.command === 'ROLLBACK') throw this.#failure
-      return result
-    } catch (error) {
-      if (error instanceof pg.DatabaseError && error.code !== STATEMENT_REFUSED_AFTER_ANOTHER) this.#failure = error
-      throw error
-    }
-  }
-
-  /** @param failure why the transaction failed, if it did. */
-  end(failure: unknown): void {
-    this.#isOver = true
-    returnConnection(this.client, failure)
-  }
-}
 
 /** Makes `sslmode` mean what it means to libpq: pg verifies in every mode otherwise. */
 const libpqUrl = (url: string): string =>

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import postgres from 'postgres'
 import { EndingClient, openDb, poolConfig, type Queryable } from '../../db/client.ts'
+import { projects } from '../../db/schema.ts'
 import { isDatabaseAway, isFaultOfDatabase } from '../../db/trouble.ts'
 import { describeDatabaseFailure } from '../../src/platform/environment/failure.ts'
 import { describeError } from '../../src/platform/http/failure.ts'
@@ -224,18 +226,82 @@ describe('more statements than connections', () => {
 })
 
 describe('a transaction', () => {
-  test('that could not begin gives its connection back, and one whose connection was cut gives its place back', async () => {
+  const SIDEWAYS = { accessMode: 'sideways' as never }
+
+  test('that could not begin does nothing and gives its connection back, and one whose connection was cut its place', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    const read = (tx: Queryable) => tx.select({ name: projects.name }).from(projects)
+    const write = (tx: Queryable) => tx.execute(sql`insert into projects (name) values ('Lost')`)
     try {
-      const refused = db.transaction(async () => 'done', { accessMode: 'sideways' as never })
-      await expect(refused).rejects.toMatchObject({ cause: { code: '42601' } })
+      for (const work of [
+        async (tx: Queryable) => void (await read(tx)),
+        async (tx: Queryable) => void (await write(tx)),
+        async (tx: Queryable) => void (await Promise.all([read(tx), write(tx)])),
+        async (tx: Queryable) => void (await Promise.all([write(tx), read(tx)])),
+        async (tx: Queryable) => void (await read(tx).catch(() => write(tx))),
+      ]) {
+        await expect(db.transaction(work, SIDEWAYS)).rejects.toMatchObject({ cause: { code: '42601' } })
+        expect(await db.transaction(read)).toEqual([])
+      }
       expect(await db.transaction(async () => 'done')).toBe('done')
       const cut = db.transaction((tx) => tx.execute(sql`select pg_terminate_backend(pg_backend_pid())`))
       expect(isDatabaseAway(await cut.catch((error: unknown) => error))).toBe(true)
       expect(await db.transaction(async () => 'done')).toBe('done')
     } finally {
       await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
+
+  test('runs its statements in their order, whatever the first one is', async () => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.url, maxConnections: 1, applicationName: NAME })
+    const names = (tx: Queryable) => tx.select({ name: projects.name }).from(projects)
+    const rename = (tx: Queryable, name: string) => tx.update(projects).set({ name }).returning({ name: projects.name })
+    try {
+      await db.execute(sql`insert into projects (name) values ('one')`)
+      const writeFirst = await db.transaction((tx) => Promise.all([rename(tx, 'two'), names(tx)]))
+      expect(writeFirst).toEqual([[{ name: 'two' }], [{ name: 'two' }]])
+      const readFirst = await db.transaction((tx) => Promise.all([names(tx), rename(tx, 'three'), names(tx)]))
+      expect(readFirst).toEqual([[{ name: 'two' }], [{ name: 'three' }], [{ name: 'three' }]])
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
+
+  test('begins in one message with what it reads first', async () => {
+    const database = await createDatabase()
+    const target = byTcp(database.apiUrl)
+    const port = Number(target.port)
+    let messages = 0
+    const proxy = createServer((client) => {
+      const server = connect(port, '127.0.0.1')
+      client.on('data', () => {
+        messages += 1
+      })
+      client.pipe(server).pipe(client)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    target.port = String((proxy.address() as AddressInfo).port)
+    const db = openDb({ url: target.href, maxConnections: 1, applicationName: NAME })
+    const count = async (work: (tx: Queryable) => Promise<unknown>): Promise<number> => {
+      // Each statement is prepared by then.
+      await db.transaction(work)
+      messages = 0
+      await db.transaction(work)
+      return messages
+    }
+    try {
+      const read = (tx: Queryable) => tx.select({ name: projects.name }).from(projects)
+      const write = (tx: Queryable) => tx.execute(sql`insert into projects (name) values ('One')`)
+      expect(await count((tx) => Promise.all([read(tx), read(tx)]))).toBe(2)
+      expect(await count(write)).toBe(3)
+      expect(await count(async () => null)).toBe(0)
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      proxy.close()
       await database.close()
     }
   })
