@@ -202,20 +202,38 @@ const IN_THEIR_ORDER = [
 /** The cancel comes after the rungs. */
 export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} when 'rung' then ${attempts.rung} end = ${transactions.chosen}`
 
-const readAttempts = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
+const anyOf = (ids: readonly string[]) => sql`any(${sql.param(ids)}::uuid[])`
+
+const readAttempts = (db: Queryable, ids: readonly string[]): Promise<readonly AttemptRow[]> =>
   db
     .select()
     .from(attempts)
-    .where(eq(attempts.transactionId, transactionId))
+    .where(eq(attempts.transactionId, anyOf(ids)))
     .orderBy(...IN_THEIR_ORDER)
 
-/** A transaction of any project with its attempts, lowest rung first. */
-export const transactionWithAttempts = async (db: Queryable, id: string): Promise<WithAttempts | null> => {
-  const [transaction] = await db.select().from(transactions).where(eq(transactions.id, id))
-  return transaction === undefined ? null : { transaction, attempts: await readAttempts(db, id) }
+/** Transactions of any project with their attempts, lowest rung first; by their ids. */
+export const transactionsWithAttempts = async (
+  db: Queryable,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, WithAttempts>> => {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .select()
+    .from(transactions)
+    .where(eq(transactions.id, anyOf(ids)))
+  // Later, so that the chosen one is among them.
+  const itsAttempts = await readAttempts(db, ids)
+  const attemptsOf = Map.groupBy(itsAttempts, ({ transactionId }) => transactionId)
+  return new Map(
+    rows.map((transaction) => [transaction.id, { transaction, attempts: attemptsOf.get(transaction.id) ?? [] }]),
+  )
 }
 
-/** The same, locked until the database transaction ends. `at` is the database's time. */
+/** One of them; null if there is none. */
+export const transactionWithAttempts = async (db: Queryable, id: string): Promise<WithAttempts | null> =>
+  (await transactionsWithAttempts(db, [id])).get(id) ?? null
+
+/** One of them, locked until the database transaction ends. `at` is the database's time. */
 export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
   const [[row], itsAttempts] = await Promise.all([
     tx
@@ -223,7 +241,7 @@ export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts
       .from(transactions)
       .where(eq(transactions.id, id))
       .for('update'),
-    readAttempts(tx, id),
+    readAttempts(tx, [id]),
   ])
   return row === undefined ? null : { ...row, attempts: itsAttempts }
 }
@@ -238,7 +256,7 @@ export type Locked = {
 
 /** Locks several transactions, always in the same order, to avoid deadlocks. */
 export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, Locked>> => {
-  const wanted = sql`any(${sql.param(ids)}::uuid[])`
+  const wanted = anyOf(ids)
   const [rows, hashes] = await Promise.all([
     tx
       .select({ transaction: transactions, at: present })

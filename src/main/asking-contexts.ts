@@ -19,6 +19,7 @@ import { createLog, type HasLog } from '../platform/process/log.ts'
 import type { HasIdentity } from '../platform/sealing/sealer.ts'
 import type { DropReason } from '../platform/tracing/exporter.ts'
 import { createTracer, type HasTracer, type Tracer } from '../platform/tracing/tracer.ts'
+import { createTransactionReader } from '../signing/transactions/broadcast.ts'
 import { createObservationRecorder } from '../signing/transactions/record-observation.ts'
 import { createIdentityCtx, createReadingCtx, createServiceCtx, openUnchecked } from './keyed-contexts.ts'
 
@@ -99,7 +100,8 @@ export const withChains = async <Of extends ReadingCtx & Partial<HasIdentity>>(
 /** The worker's context. @throws NotReadyYet if the worker comes before the first vault. */
 export const createWorkerCtx = async (input: Process): Promise<JobsCtx & HasClose> => {
   const base = await withChains(await createServiceCtx(input), watchOf(input))
-  return { ...base, securityEvents: createSecurityEvents({ ...base, written: WORKER_EVENTS }) }
+  const securityEvents = createSecurityEvents({ ...base, written: WORKER_EVENTS })
+  return { ...base, securityEvents, readTransaction: createTransactionReader(base) }
 }
 
 export const createAskingIdentityCtx = async (input: Process): Promise<AskingCtx & AuditingCtx> =>

@@ -10,6 +10,7 @@ import type { HasLog } from '../platform/process/log.ts'
 import type { HasSealer } from '../platform/sealing/sealer.ts'
 import type { HasTracer } from '../platform/tracing/tracer.ts'
 import type { HasVault } from '../vault/contract/vault.ts'
+import type { HasTransactionReader } from './transactions/broadcast.ts'
 import type { HasObservationRecorder } from './transactions/record-observation.ts'
 import type { HasSignerQueues } from './transactions/submit.ts'
 import type { HasWallets } from './wallets/get.ts'
@@ -33,5 +34,6 @@ export type TrackingCtx = HasConfig &
   HasWorkerAudit &
   HasSecurityEvents &
   HasObservationRecorder &
+  HasTransactionReader &
   HasMetrics &
   HasTracer

@@ -34,6 +34,7 @@ import { evmNetworkRow, NETWORKS, networkRows } from '../../src/platform/network
 import { createLog } from '../../src/platform/process/log.ts'
 import { createRequests } from '../../src/platform/tracing/requests.ts'
 import { createTracer } from '../../src/platform/tracing/tracer.ts'
+import { createTransactionReader } from '../../src/signing/transactions/broadcast.ts'
 import { createObservationRecorder } from '../../src/signing/transactions/record-observation.ts'
 import { requestBackfill } from '../../src/signing/wallets/create.ts'
 import { createWalletReader } from '../../src/signing/wallets/get.ts'
@@ -138,6 +139,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     metrics,
     tracer,
     recordObservation: createObservationRecorder({ db, metrics, tracer }),
+    readTransaction: createTransactionReader({ db }),
     mailer: null,
     log,
     sealer,

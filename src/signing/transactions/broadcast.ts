@@ -1,27 +1,40 @@
+import type { HasDb } from '../../../db/client.ts'
 import { writeRefusal } from '../../../db/queries/attempts.ts'
 import { areDeploymentsOver } from '../../../db/queries/contract-wallets.ts'
 import { readCursor } from '../../../db/queries/cursors.ts'
 import {
   type AttemptRow,
   recordAttemptError,
-  transactionWithAttempts,
+  transactionsWithAttempts,
   type WithAttempts,
 } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
 import { isHex } from '../../chains/intent.ts'
 import { unreachable } from '../../platform/errors.ts'
+import { createBatcher } from '../../platform/queue.ts'
 import { traceBroadcast } from '../../platform/tracing/transactions.ts'
 import type { TrackingCtx } from '../ctx.ts'
 import { coinAmount } from '../token.ts'
 import type { Observation } from './record-observation.ts'
+
+export type HasTransactionReader = { readonly readTransaction: (id: string) => Promise<WithAttempts | null> }
+
+const READ_TOGETHER_MAX = 100
+
+/** Reads what is asked for at the same time together. */
+export const createTransactionReader = ({ db }: HasDb): HasTransactionReader['readTransaction'] => {
+  const run = (ids: readonly string[]) => transactionsWithAttempts(db, ids)
+  const read = createBatcher({ sizeMax: READ_TOGETHER_MAX, run })
+  return async (id) => (await read(id)).get(id) ?? null
+}
 
 /** `try_again`: nothing certain is known, so the job should run again later. */
 type BroadcastResult = 'done' | 'try_again'
 
 /** Takes no lock, as sending is idempotent. An ambiguous answer neither frees the nonce nor fails the transaction. */
 export const broadcastTransaction = async (ctx: TrackingCtx, transactionId: string): Promise<BroadcastResult> => {
-  const found = await transactionWithAttempts(ctx.db, transactionId)
+  const found = await ctx.readTransaction(transactionId)
   if (found === null || found.transaction.minedBlockHash !== null || found.transaction.final) return 'done'
   const attempt = found.attempts[found.transaction.chosen]
   if (attempt === undefined || !isHex(attempt.raw)) return 'done'

@@ -5,7 +5,7 @@ import {
   type QuietRow,
   type TransactionRow,
   touchTransactions,
-  transactionWithAttempts,
+  transactionsWithAttempts,
   type WithAttempts,
 } from '../../../db/queries/transactions.ts'
 import { finalNumberOf } from '../../blocks/cursor.ts'
@@ -87,9 +87,11 @@ const splitByPool = async (
 }
 
 const reconcileRows = async (ctx: TrackingCtx, { chain, rows }: Asked): Promise<void> => {
-  const found = (await Promise.all(rows.map(({ id }) => transactionWithAttempts(ctx.db, id)))).filter(
-    (each) => each !== null,
+  const read = await transactionsWithAttempts(
+    ctx.db,
+    rows.map(({ id }) => id),
   )
+  const found = rows.flatMap(({ id }) => read.get(id) ?? [])
   const statuses = await chain.statuses(
     found.flatMap(({ transaction: { minedBlockHash }, attempts }) =>
       attempts.map(({ hash }) => ({ hash: hash as Hex, blockHash: minedBlockHash as Hex | null })),
