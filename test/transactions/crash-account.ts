@@ -44,10 +44,17 @@ const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
         and a.hash = any(string_to_array(concat_ws(' ', details->>'hash', details->>'further_hashes'), ' ')))) as unaudited
   from transactions t left join audited on audited.id = t.id::text order by t.signer_address, t.nonce`
 
-/** Reports each transaction that is not final yet in a sentence. */
+/**
+ * Reports each transaction that is not final yet in a sentence. An extrinsic without a nonce, which a restore recorded
+ * late, is not sent: its era ends.
+ */
 export const unfinished = async (sql: Sql): Promise<readonly string[]> => {
-  const rows = await sql`select signer_address, nonce, status, shown_hash from transactions where not final`
-  return rows.map((row) => `${row.signer_address} nonce ${row.nonce} is ${row.status} ${row.shown_hash ?? ''}`)
+  const rows =
+    await sql`select signer_address, nonce, holds_nonce, status, shown_hash from transactions where not final`
+  return rows.map(
+    ({ signer_address: signer, nonce, holds_nonce: holds, status, shown_hash: hash }) =>
+      `${signer} nonce ${nonce} ${holds ? `is ${status}` : 'waits for the end of its era'} ${hash ?? ''}`,
+  )
 }
 
 /**
