@@ -25,7 +25,7 @@ import { createIdentityCtx, createReadingCtx, createServiceCtx, openUnchecked } 
 
 const METHODS_SHOWN_MAX = 8
 
-/** Calls of nodes as spans. A node's URL may contain a key. @param node its position and host. */
+/** Calls of nodes as spans. A node's URL may contain a key, so only its position and host are shown, as `node`. */
 const traceNodeCalls =
   (tracer: Tracer, network: string): AroundCall =>
   ({ node, methods }, call) => {

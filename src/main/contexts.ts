@@ -1,4 +1,4 @@
-// What each program passes down as the first argument of its operations: one object, created here once for a process.
+// What each program passes down as the first argument of its operations: one object, created once for a process.
 // Each folder says in its type what it needs of it. Some modules keep state of their own, of four kinds;
 // test/tidy.test.ts lists them:
 // - caches of costly results: the canonical text of an address, the bytes of a namespace, checked public keys,

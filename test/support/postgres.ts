@@ -134,7 +134,7 @@ export const startRunPostgres = async (dataDirectory: string): Promise<PostgresS
   return { ...server, sockets: isShort ? dataDirectory : '' }
 }
 
-/** The same by TCP: for what stands between a process and the server, and for a library that takes no such URL. */
+/** The same by TCP: for a proxy before the server, and for the library `postgres`, which takes no URL of a socket. */
 export const byTcp = (url: string): URL => {
   const changed = new URL(url)
   if (changed.hostname.startsWith('%2F')) changed.hostname = '127.0.0.1'
