@@ -47,10 +47,9 @@ export const recordSubmitted = async (
 ): Promise<void> => {
   const { id: transactionId, network } = row
   if (transactionId === undefined) throw new Error('a transaction without an id')
+  await insertTransaction(tx, row)
   const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
-  // In one message, in this order.
   await Promise.all([
-    insertTransaction(tx, row),
     insertAttempts(tx, { network, transactionId }, attempts),
     row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
   ])
