@@ -46,6 +46,13 @@ export const startFeeAssets = async (input: {
     entryOf('asset', [8], assetOf({ isFrozen: true })),
   )
 
+  /** Makes one more sufficient asset. */
+  const makeAsset = (id: number): Promise<void> =>
+    write(
+      entryOf('asset', [id], assetOf({})),
+      entryOf('metadata', [id], { name: `Asset ${id}`, symbol: `A${id}`, decimals: 6 }),
+    )
+
   const giveAsset = (address: string, balance: bigint): Promise<void> =>
     write(entryOf('account', [1984, address], { balance, reason: 'Sufficient' }))
 
@@ -74,7 +81,7 @@ export const startFeeAssets = async (input: {
     return [coin, tokens.get('asset:1984') ?? 0n]
   }
 
-  return { runtime, giveAsset, walletWith, send, sign, preview, held }
+  return { runtime, makeAsset, giveAsset, walletWith, send, sign, preview, held }
 }
 
 export type FeeAssets = Awaited<ReturnType<typeof startFeeAssets>>

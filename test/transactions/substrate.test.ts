@@ -570,6 +570,16 @@ describe('a fee in an asset', () => {
     ).toStartWith('01c0070000')
   })
 
+  test('may be paid in an asset that is as new as the newest block', async () => {
+    const from = await assets.walletWith({ planck: UNIT, asset: 0n })
+    // Twice, as the state in which the first signature is filled is kept for a second, and may be replaced in between.
+    for (const id of [1985, 1986]) {
+      expect((await assets.sign(from, { asset_id: undefined })).status).toBe(200)
+      await assets.makeAsset(id)
+      expect((await assets.sign(from, { asset_id: String(id) })).status).toBe(200)
+    }
+  })
+
   test('is refused if the signer has too little of the asset; the answer says how much is needed', async () => {
     const without = await assets.walletWith({ planck: UNIT, asset: 0n })
     const refused = await assets.send(without)

@@ -62,7 +62,7 @@ export const readFinalState = async (node: Pick<SubstrateNode, 'rpc' | 'runtimes
   return { head: ref, runtime: await node.runtimes.of(version, ref.hash) }
 }
 
-/** Reads the final state at most once a second. Use it to fill extrinsics; balances are compared at a fresh one. */
+/** Reads the final state at most once a second, to fill extrinsics. Balances and assets are read in a fresh one. */
 export const createRecentState = (node: Pick<SubstrateNode, 'rpc' | 'runtimes'>): (() => Promise<FinalState>) => {
   let last: { readonly state: Promise<FinalState>; readonly askedMs: number } | null = null
   return () => {

@@ -112,7 +112,8 @@ const createSubmission = (
     prepare: (intent, from, { pending }) => prepare(node, { intent, from, pending }),
     complete: () => null,
     fill: async (intent, from, { nonce: wanted }) => {
-      const state = await recentState()
+      // A fee asset is looked up in the state, and may be new.
+      const state = await (intent.feeAsset === undefined ? recentState() : readFinalState(node))
       const nonce = typeof wanted === 'number' ? wanted : await wanted(await countsAsOf(from, state))
       return fill(node, { intent, from, nonce, ...state })
     },
