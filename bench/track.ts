@@ -2,7 +2,9 @@
 // two blocks. All that waits is in the node's pool, and a block's gas limit says how many of it come into the block.
 
 import postgres from 'postgres'
-import { insertAttempts, insertTransaction, lockSigner } from '../db/queries/transactions.ts'
+import { insertAttempts } from '../db/queries/attempts.ts'
+import { lockSigner } from '../db/queries/transactions.ts'
+import { transactions } from '../db/schema.ts'
 import { startRound } from '../src/blocks/follow.ts'
 import { createWorkerCtx } from '../src/main/asking-contexts.ts'
 import { readConfig } from '../src/platform/config.ts'
@@ -75,7 +77,7 @@ const record = async (
       const id = crypto.randomUUID()
       const now = new Date()
       await lockSigner(tx, { network: NETWORK, address: signer })
-      await insertTransaction(tx, {
+      await tx.insert(transactions).values({
         ...{ id, projectId, walletId, network: NETWORK, signerAddress: signer, nonce, kind: 'send' },
         ...{ to: RECIPIENT, value: 1n, input: '0x', gasLimit: TRANSFER_GAS, worstCost: 1n, rungs: RUNGS },
         ...{ status: 'pending', shownHash: hash, broadcastAt: now, clockStartedAt: now },

@@ -13,19 +13,23 @@ import { MEANING } from './words.ts'
 
 type NoSchema = Record<string, never>
 
+/** Sends a statement as it is, and not by drizzle. */
+type HasSend = { readonly send: (statement: pg.QueryConfig) => Promise<pg.QueryResult> }
+
 /**
  * Independent statements may be sent together (`Promise.all`): they travel in one message. Each must be the last of its
  * branch. If a statement fails, the transaction fails, even if the caller caught the error, and refuses later
  * statements.
  */
-export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> & {
-  /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
-  readonly afterCommit: (act: () => void) => void
-  readonly writes: Writes
-  readonly ended: Ended
-}
+export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> &
+  HasSend & {
+    /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
+    readonly afterCommit: (act: () => void) => void
+    readonly writes: Writes
+    readonly ended: Ended
+  }
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
-export type Queryable = NodePgDatabase | Tx
+export type Queryable = (NodePgDatabase & HasSend) | Tx
 
 type Transaction = <Result>(
   work: (tx: Tx) => Promise<Result>,
@@ -45,7 +49,8 @@ export type Db = {
   readonly readSession: () => Promise<ServerSession>
   /** Closes the pool; waits at most `timeoutSeconds` for running statements. May be called again. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
-} & NodePgDatabase
+} & NodePgDatabase &
+  HasSend
 
 export type HasDb = { readonly db: Db }
 
@@ -283,7 +288,8 @@ const transactionOn =
     try {
       const result = await drizzle(lease as unknown as pg.PoolClient).transaction(async (begun) => {
         const afterCommit = (act: () => void) => void acts.push(act)
-        const tx = Object.assign(begun, { afterCommit, writes: new Map(), ended })
+        const send = (statement: pg.QueryConfig) => lease.query(statement)
+        const tx = Object.assign(begun, { afterCommit, writes: new Map(), ended, send })
         const done = await work(tx)
         await confirmWrites(tx)
         return done
@@ -314,7 +320,9 @@ export const openDb = (options: DbOptions): Db => {
   const eventNotices = openNotices({ config: sessionConfig(options), channel: EVENTS_CHANNEL })
   const ended = createEnded()
   let closed: Promise<unknown> | null = null
-  return Object.assign(drizzle(new Lanes(pool) as unknown as pg.Pool), {
+  const lanes = new Lanes(pool)
+  return Object.assign(drizzle(lanes as unknown as pg.Pool), {
+    send: (statement: pg.QueryConfig) => lanes.query(statement),
     prepared: preparedOn(new Lanes(planned)),
     transaction: transactionOn(pool, ended),
     ended,

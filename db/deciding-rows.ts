@@ -4,7 +4,7 @@
 // found here: each process remembers what it has ended (`ended`).
 
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, getTableColumns, getTableName, type InferSelectModel, is, SQL, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, getTableName, type InferSelectModel, is, SQL } from 'drizzle-orm'
 import {
   getTableConfig,
   type PgColumn,
@@ -13,6 +13,7 @@ import {
   type PgUpdateSetSource,
 } from 'drizzle-orm/pg-core'
 import type { Db, Tx } from './client.ts'
+import { type Given, prepare } from './prepare.ts'
 import { NotWritten, requireWritten } from './written.ts'
 
 type Values = Readonly<Record<string, unknown>>
@@ -85,18 +86,35 @@ const compareRow = (table: PgTable, values: Values, row: Values | undefined): vo
 
 const notWritten = (table: PgTable, row: Values): NotWritten => new NotWritten(getTableName(table), row)
 
+/** What `make` makes of a table, made once. */
+const perTable = <Made>(make: (table: PgTable) => Made): ((table: PgTable) => Made) => {
+  const made = new WeakMap<PgTable, Made>()
+  return (table) => {
+    const known = made.get(table) ?? make(table)
+    made.set(table, known)
+    return known
+  }
+}
+
 /** The columns of the primary key, by their names in code. */
-const keyColumns = (table: PgTable) => {
+const keyColumns = perTable((table) => {
   const keys = getTableConfig(table).primaryKeys.flatMap(({ columns }) => columns.map(({ name }) => name))
   return Object.entries(getTableColumns(table)).filter(([, { primary, name }]) => primary || keys.includes(name))
-}
+})
 
 const keyOf = (table: PgTable, row: Values): Values =>
   Object.fromEntries(keyColumns(table).map(([name]) => [name, row[name]]))
 
 const nameOf = (table: PgTable, row: Values): string => endedName(getTableName(table), Object.values(keyOf(table, row)))
 
-const byKey = (table: PgTable, key: Values) => and(...keyColumns(table).map(([name, column]) => eq(column, key[name])))
+const selectByKey = perTable((table) =>
+  prepare((db, key: Given<Values>) =>
+    db
+      .select()
+      .from(table)
+      .where(and(...keyColumns(table).map(([name, column]) => eq(column, key[name])))),
+  ),
+)
 
 const inTransaction = <Result>(db: Db | Tx, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
   'writes' in db ? work(db) : db.transaction(work)
@@ -115,14 +133,35 @@ const expectRow = (tx: Tx, table: PgTable, meant: Values, row: Values | undefine
 export const confirmWrites = async (tx: Tx): Promise<void> => {
   if (tx.writes.size === 0) return
   const writes = [...tx.writes.values()]
-  await tx.execute(sql`set constraints all immediate`)
-  const found = await Promise.all(writes.map(({ table, key }) => tx.select().from(table).where(byKey(table, key))))
+  // In one message, one after the other: drizzle would not say in which order it sends them.
+  const [, ...found] = await Promise.all([
+    tx.send({ text: 'set constraints all immediate' }),
+    ...writes.map(({ table, key }) => selectByKey(table)(tx, key)),
+  ])
   for (const [index, { table, key, values }] of writes.entries()) {
     const row: Values | undefined = found[index]?.[0]
     if (values !== null) compareRow(table, values, row)
     else if (row !== undefined) throw notWritten(table, key)
   }
 }
+
+/** By the names of the columns that are given. */
+const inserts = perTable((table) => {
+  const byNames = new Map<string, (tx: Tx, values: Values) => Promise<readonly Values[]>>()
+  return (names: readonly string[]) => {
+    const key = names.join()
+    const insert =
+      byNames.get(key) ??
+      prepare((db, given: Given<Values>) =>
+        db
+          .insert(table)
+          .values(Object.fromEntries(names.map((name) => [name, given[name]])) as PgInsertValue<PgTable>)
+          .returning(),
+      )
+    byNames.set(key, insert)
+    return insert
+  }
+})
 
 /** @throws NotWritten */
 export const insertRow = <Table extends PgTable>(
@@ -131,10 +170,15 @@ export const insertRow = <Table extends PgTable>(
   values: PgInsertValue<Table>,
 ): Promise<InferSelectModel<Table>> =>
   inTransaction(db, async (tx) => {
-    const [row] = await tx
-      .insert<PgTable>(table)
-      .values(values as PgInsertValue<PgTable>)
-      .returning()
+    const given: Values = values
+    const names = Object.keys(given).filter((name) => given[name] !== undefined)
+    const isPlain = names.every((name) => isKnown(given[name]))
+    const [row] = isPlain
+      ? await inserts(table)(names)(tx, given)
+      : await tx
+          .insert<PgTable>(table)
+          .values(values as PgInsertValue<PgTable>)
+          .returning()
     expectRow(tx, table, values, row)
     return row as InferSelectModel<Table>
   })

@@ -1,4 +1,4 @@
-import { type Column, eq, getTableColumns, gt, type SQL, sql, type Table } from 'drizzle-orm'
+import { type Column, eq, getTableColumns, gt, type Placeholder, type SQL, sql, type Table } from 'drizzle-orm'
 import type { Queryable } from './client.ts'
 
 /** As PostgreSQL's driver reads some columns of plain SQL: numbers beyond 32 bits, and what is cast to text. */
@@ -39,3 +39,13 @@ export const eqIfGiven = (column: Column, value: unknown): SQL | undefined =>
 /** Likewise for what comes after a value. */
 export const gtIfGiven = (column: Column, value: unknown): SQL | undefined =>
   value === null || value === undefined ? undefined : gt(column, value)
+
+/** Of rows. */
+export type Ids = { readonly ids: readonly string[] }
+
+/** The rows with these ids, in a statement with one text for any number of them. */
+export const isOneOf = (column: Column, ids: Placeholder | SQL) => sql`${column} = any(${ids}::uuid[])`
+
+/** Rows for `json_to_recordset`. */
+export const encodeRows = (rows: readonly object[]): string =>
+  JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))

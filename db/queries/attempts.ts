@@ -1,12 +1,13 @@
-// Attempts: their refusals, the ladder of a transaction that is sped up, and what stays of them when the transaction is
+// Attempts: what is written of them, their refusals, the ladder of a transaction that is sped up, and what stays of them when the transaction is
 // final.
 
 import { and, eq, gte, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { readValue } from '../rows.ts'
+import { type Given, prepare } from '../prepare.ts'
+import { encodeRows, type Ids, isOneOf, readValue } from '../rows.ts'
 import { attempts, transactions } from '../schema.ts'
-import { REFUSALS, type Refusal } from '../words.ts'
-import type { TransactionRow } from './transactions.ts'
+import { type Network, REFUSALS, type Refusal } from '../words.ts'
+import type { AttemptRow, TransactionRow } from './transactions.ts'
 
 /** The words for a signer that cannot pay begin with this. */
 const UNPAYABLE = 'insufficient_funds: '
@@ -23,6 +24,58 @@ export const readRefusal = (lastError: string | null): Refusal | null =>
   REFUSALS.find((refusal) => lastError?.startsWith(writeRefusal({ refusal, reason: '' })) === true) ?? null
 
 export const isUnpayable = (lastError: string | null): boolean => lastError?.startsWith(UNPAYABLE) === true
+
+/** Inserts a transaction's attempts, by a statement with the same text for any number of them. */
+export const insertAttempts = async (
+  tx: Tx,
+  input: { readonly network: Network; readonly transactionId: string },
+  signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw' | 'maxFeePerGas'>[],
+) => {
+  await tx.execute(sql`
+    insert into public.attempts (network, hash, transaction_id, kind, rung, raw, max_fee_per_gas)
+    select ${input.network}, attempt.hash, ${input.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw,
+      attempt."maxFeePerGas"
+    from json_to_recordset(${encodeRows(signed)}::text::json) as attempt(
+      hash text, kind text, rung smallint, raw text, "maxFeePerGas" numeric)`)
+}
+
+type Hashes = { readonly networks: readonly Network[]; readonly hashes: readonly string[] }
+
+const markAccepted = prepare((db, { networks, hashes }: Given<Hashes>) =>
+  db
+    .update(attempts)
+    .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())`, lastError: null })
+    .where(sql`${attempts.network} = any(${networks}::text[]) and ${attempts.hash} = any(${hashes}::text[])`),
+)
+
+export const markAttemptsAccepted = async (
+  tx: Tx,
+  accepted: readonly { readonly network: Network; readonly hash: string }[],
+) => {
+  if (accepted.length === 0) return
+  // No hash is on two networks, as the chain's id is in it.
+  const networks = [...new Set(accepted.map(({ network }) => network))]
+  await markAccepted(tx, { networks, hashes: accepted.map(({ hash }) => hash) })
+}
+
+export const recordAttemptError = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly hash: string; readonly error: string },
+) => {
+  await db
+    .update(attempts)
+    .set({ lastError: input.error })
+    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
+}
+
+const eraseBytes = prepare((db, { ids }: Given<Ids>) =>
+  db.update(attempts).set({ raw: null }).where(isOneOf(attempts.transactionId, ids)),
+)
+
+/** Erases signed bytes, because any reader of them could send them. The hashes stay. */
+export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]) => {
+  if (transactionIds.length > 0) await eraseBytes(tx, { ids: transactionIds })
+}
 
 /** Deletes what was never sent. A sent cancel becomes a former cancel: the tracker must recognise it in a block. */
 export const eraseUnsent = async (

@@ -2,6 +2,7 @@
 
 import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { firstRow, readRows } from '../rows.ts'
 import { cursors, seenBlocks } from '../schema.ts'
 import type { CursorPurpose, Network } from '../words.ts'
@@ -19,9 +20,16 @@ const isOf = (follower: Follower) =>
 
 const point = { number: seenBlocks.number, hash: seenBlocks.hash }
 
+const cursorOf = prepare((db, { network, purpose }: Given<Follower>) =>
+  db
+    .select()
+    .from(cursors)
+    .where(and(eq(cursors.network, network), eq(cursors.purpose, purpose))),
+)
+
 /** The last block that a follower has processed; null before it began. */
-export const readCursor = async (db: Queryable, follower: Follower): Promise<Cursor | null> => {
-  const [row] = await db.select().from(cursors).where(at(follower))
+export const readCursor = async (db: Queryable, { network, purpose }: Follower): Promise<Cursor | null> => {
+  const [row] = await cursorOf(db, { network, purpose })
   if (row === undefined) return null
   return { number: row.blockNumber, hash: row.blockHash, baseFeePerGas: row.baseFeePerGas }
 }

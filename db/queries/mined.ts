@@ -1,7 +1,9 @@
 // Transactions and their blocks, for the tracker; and final ones, for the repair after a deep reorganisation.
 
-import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type Placeholder, type SQL, sql } from 'drizzle-orm'
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { Queryable, Tx } from '../client.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { pickColumns, readRows } from '../rows.ts'
 import { attempts, transactions } from '../schema.ts'
 import type { FailureCode, Network } from '../words.ts'
@@ -11,40 +13,48 @@ import type { Page } from './wallets.ts'
 
 const { id, signerAddress, nonce, minedBlockNumber, minedBlockHash } = transactions
 
+const attemptsOf = prepare(
+  (db, { network, hashes }: Given<{ readonly network: Network; readonly hashes: readonly string[] }>) =>
+    db
+      .select({ hash: attempts.hash, transactionId: attempts.transactionId })
+      .from(attempts)
+      .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
+      .where(and(eq(attempts.network, network), sql`${attempts.hash} = any(${hashes}::text[])`, isUnfinished)),
+)
+
 export const findAttempts = async (
   db: Queryable,
   input: { readonly network: Network; readonly hashes: readonly string[] },
-): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> => {
-  if (input.hashes.length === 0) return []
-  const isAmong = eq(attempts.hash, sql`any(${sql.param(input.hashes)}::text[])`)
-  return db
-    .select({ hash: attempts.hash, transactionId: attempts.transactionId })
-    .from(attempts)
-    .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(and(eq(attempts.network, input.network), isAmong, isUnfinished))
-}
+): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> =>
+  input.hashes.length === 0 ? [] : attemptsOf(db, input)
 
 export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
 
 type At = { readonly network: Network; readonly blockNumber: bigint }
 
-const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly MinedIn[]> => {
-  const rows = await db
-    .select({ transactionId: id, blockHash: minedBlockHash })
+const inBlock = (db: NodePgDatabase, network: Placeholder, where: SQL | undefined) =>
+  db
+    .select({ transactionId: id, blockHash: sql<string>`${minedBlockHash}` })
     .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(minedBlockNumber), where))
+    .where(
+      and(
+        eq(transactions.network, network),
+        isUnfinished,
+        isNotNull(minedBlockNumber),
+        isNotNull(minedBlockHash),
+        where,
+      ),
+    )
     .orderBy(asc(minedBlockNumber))
-  return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
-}
 
-export const minedAbove = (db: Queryable, { network, blockNumber }: At): Promise<readonly MinedIn[]> =>
-  minedWhere(db, network, gt(minedBlockNumber, blockNumber))
+export const minedAbove: (db: Queryable, at: At) => Promise<readonly MinedIn[]> = prepare(
+  (db, { network, blockNumber }: Given<At>) => inBlock(db, network, gt(minedBlockNumber, blockNumber)),
+)
 
-export const minedBeside = (
-  db: Queryable,
-  { network, blockNumber, blockHash }: At & { readonly blockHash: string },
-): Promise<readonly MinedIn[]> =>
-  minedWhere(db, network, and(eq(minedBlockNumber, blockNumber), ne(minedBlockHash, blockHash)))
+export const minedBeside: (db: Queryable, at: At & { readonly blockHash: string }) => Promise<readonly MinedIn[]> =
+  prepare((db, { network, blockNumber, blockHash }: Given<At & { readonly blockHash: string }>) =>
+    inBlock(db, network, and(eq(minedBlockNumber, blockNumber), ne(minedBlockHash, blockHash))),
+  )
 
 export type UnsettledRow = MinedIn &
   Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & {
@@ -63,15 +73,17 @@ const SETTLED_WITH = {
   input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
 }
 
-/** Transactions mined up to this block that are not final yet, oldest blocks first. */
-export const minedUpTo = async (db: Queryable, { network, blockNumber }: At): Promise<readonly FinalCandidate[]> => {
-  const rows = await db
+const notFinalUpTo = prepare((db, { network, blockNumber }: Given<At>) =>
+  db
     .select({ ...SETTLED_WITH, status: transactions.status })
     .from(transactions)
     .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber)))
-    .orderBy(asc(minedBlockNumber))
-  return rows.flatMap(ifMined)
-}
+    .orderBy(asc(minedBlockNumber)),
+)
+
+/** Transactions mined up to this block that are not final yet, oldest blocks first. */
+export const minedUpTo = async (db: Queryable, at: At): Promise<readonly FinalCandidate[]> =>
+  (await notFinalUpTo(db, at)).flatMap(ifMined)
 
 type MaybeMined = { readonly blockHash: string | null; readonly hash: string | null }
 
@@ -98,45 +110,47 @@ export const readUnfinished = async (db: Queryable, network: Network): Promise<U
 }
 
 /** Mortal transactions that are in no block and that no block above this one can take. */
-export const listLapsed = async (
+export const listLapsed: (
   db: Queryable,
-  { network, blockNumber, limit }: At & { readonly limit: number },
-): Promise<readonly { readonly transactionId: string }[]> => {
-  const hasLapsed = and(isNotNull(transactions.validUntilBlock), lte(transactions.validUntilBlock, blockNumber))
-  return db
-    .select({ transactionId: id })
-    .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, hasLapsed, isNull(minedBlockHash)))
-    .limit(limit)
-}
+  input: At & { readonly limit: number },
+) => Promise<readonly { readonly transactionId: string }[]> = prepare(
+  (db, { network, blockNumber, limit }: Given<At & { readonly limit: number }>) => {
+    const hasLapsed = and(isNotNull(transactions.validUntilBlock), lte(transactions.validUntilBlock, blockNumber))
+    return db
+      .select({ transactionId: id })
+      .from(transactions)
+      .where(and(eq(transactions.network, network), isUnfinished, hasLapsed, isNull(minedBlockHash)))
+      .limit(limit)
+  },
+)
 
-/** Transactions mined up to a block without a result yet, but no cancels: these only become final. */
-export const minedUnsettled = async (
-  db: Queryable,
-  input: Page & { readonly network: Network; readonly upToBlock: bigint },
-): Promise<readonly UnsettledRow[]> => {
-  const { network, shownHash } = transactions
+type UnsettledPage = Page & { readonly network: Network; readonly upToBlock: bigint }
+
+const unsettledUpTo = prepare((db, { network, upToBlock, offset, limit }: Given<UnsettledPage>) => {
   const isNoCancel = sql`not exists (
     select from ${attempts} attempt
-    where attempt.network = ${network} and attempt.hash = ${shownHash} and attempt.kind <> 'rung')`
-  const rows = await db
+    where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind <> 'rung')`
+  return db
     .select(SETTLED_WITH)
     .from(transactions)
     .where(
       and(
-        eq(network, input.network),
+        eq(transactions.network, network),
         isUnfinished,
         isNull(transactions.settledAt),
         isNotNull(minedBlockNumber),
         isNoCancel,
-        lte(minedBlockNumber, input.upToBlock),
+        lte(minedBlockNumber, upToBlock),
       ),
     )
     .orderBy(asc(minedBlockNumber))
-    .offset(input.offset)
-    .limit(input.limit)
-  return rows.flatMap(ifMined)
-}
+    .offset(offset)
+    .limit(limit)
+})
+
+/** Transactions mined up to a block without a result yet, but no cancels: these only become final. */
+export const minedUnsettled = async (db: Queryable, page: UnsettledPage): Promise<readonly UnsettledRow[]> =>
+  (await unsettledUpTo(db, page)).flatMap(ifMined)
 
 export type FinalRow = Pick<TransactionRow, 'id' | 'projectId' | 'signerAddress' | 'nonce' | 'status' | 'errorCode'> & {
   readonly blockNumber: bigint

@@ -15,7 +15,7 @@ const ROWS_AN_INSERT = 5_000
 export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]) => {
   if (rows.length === 0) return
   try {
-    await tx.transaction((savepoint) => insertAll(savepoint, rows, sql``))
+    await tx.transaction(() => insertAll(tx, rows, sql``))
   } catch (error) {
     if (violatedConstraint(error) === null) throw error
     await insertAll(tx, rows, sql`on conflict do nothing`)

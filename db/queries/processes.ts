@@ -60,7 +60,7 @@ export const hasDeadWorkers = async (db: Queryable) => {
  * twice at once, and compares before it writes (`moveCursor`).
  * @returns how many dead pools with jobs were found.
  */
-export const unlockJobsOfDeadWorkers = async (db: Queryable) => {
+export const unlockJobsOfDeadWorkers = async (db: Db) => {
   const dead = await db.transaction(async (tx) => {
     const jobs = await jobsOfDeadWorkers(tx)
     const pools = [...new Set(jobs.map(({ pool }) => pool))]

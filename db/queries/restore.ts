@@ -2,6 +2,7 @@
 
 import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { firstRow } from '../rows.ts'
 import { attempts, lostTransactions, networks, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -140,7 +141,7 @@ export const releaseLost = async (db: Queryable, walletId: string) => {
 }
 
 /** What a wallet had done that was lost, unless it was released more than a day ago. */
-export const listLost = (db: Queryable, walletId: string): Promise<readonly Pick<Lost, 'hash' | 'callText'>[]> =>
+const lostOf = prepare((db, { walletId }: Given<{ readonly walletId: string }>) =>
   db
     .select({ hash: lostTransactions.hash, callText: lostTransactions.callText })
     .from(lostTransactions)
@@ -149,4 +150,8 @@ export const listLost = (db: Queryable, walletId: string): Promise<readonly Pick
         eq(lostTransactions.walletId, walletId),
         or(isNull(lostTransactions.releasedAt), gt(lostTransactions.releasedAt, sql`now() - interval '1 day'`)),
       ),
-    )
+    ),
+)
+
+export const listLost = (db: Queryable, walletId: string): Promise<readonly Pick<Lost, 'hash' | 'callText'>[]> =>
+  lostOf(db, { walletId })

@@ -3,6 +3,7 @@
 import { and, desc, eq, gt, inArray, isNull, ne, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { endedName, insertRow, updateRows } from '../deciding-rows.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { firstRow } from '../rows.ts'
 import { sessions } from '../schema.ts'
 import type { SessionEnd } from '../words.ts'
@@ -167,21 +168,20 @@ export const endSessionsOf = (
   return endLiveSessions(tx, { by: input.by, where: and(ofUser(input), isOther) })
 }
 
+const held = prepare((db, session: Given<SessionOf>) => {
+  const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac } = sessions
+  return db
+    .select({ id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac, now: present })
+    .from(sessions)
+    .where(and(eq(id, session.id), eq(projectId, session.projectId), eq(userId, session.userId), isNotEnded))
+    .for('share')
+})
+
 /** Locks a session, so that it does not end before the transaction does. @returns null if it has ended. */
-export const holdLiveSession = async (
+export const holdLiveSession = (
   db: Queryable,
   session: SessionOf,
-): Promise<(Checked & { readonly now: Date }) | null> => {
-  const { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac } = sessions
-  const facts = { id, projectId, userId, authenticatedAt, generation, refreshedAt, expiresAt, mac }
-  return firstRow(
-    db
-      .select({ ...facts, now: present })
-      .from(sessions)
-      .where(and(isOf(session), isNotEnded))
-      .for('share'),
-  )
-}
+): Promise<(Checked & { readonly now: Date }) | null> => firstRow(held(db, session))
 
 export const sessionExists = async (db: Queryable, id: string) =>
   (await db.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, id))).length === 1

@@ -1,8 +1,9 @@
 // Transactions: the next nonce of a signer, what is inserted, sent, replaced and final.
 
-import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, getTableColumns, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
-import { firstRow, pickColumns } from '../rows.ts'
+import { type Given, prepare } from '../prepare.ts'
+import { encodeRows, firstRow, type Ids, isOneOf, pickColumns } from '../rows.ts'
 import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, type Refusal, TRANSACTION_STATUSES } from '../words.ts'
 import { hasHash, readRefusal } from './attempts.ts'
@@ -24,17 +25,19 @@ export const isLive = and(inArray(transactions.status, LIVE), isUnfinished, tran
 export const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
 
+const lockSignerRow = prepare((db, { network, address }: Given<Signer>) =>
+  db
+    .select({ address: signers.address })
+    .from(signers)
+    .where(and(eq(signers.network, network), eq(signers.address, address)))
+    .for('update'),
+)
+
 /** Locks the signer's row while a nonce is chosen, the bytes are signed and the rows are inserted. */
 export const lockSigner = async (tx: Tx, signer: Signer) => {
-  const lock = () =>
-    tx
-      .select({ address: signers.address })
-      .from(signers)
-      .where(and(eq(signers.network, signer.network), eq(signers.address, signer.address)))
-      .for('update')
-  if ((await lock()).length > 0) return
+  if ((await lockSignerRow(tx, signer)).length > 0) return
   await tx.insert(signers).values(signer).onConflictDoNothing()
-  await lock()
+  await lockSignerRow(tx, signer)
 }
 
 export const hasUnfinished = async (db: Queryable, network: Network) =>
@@ -83,6 +86,14 @@ export type Held = {
   readonly assetCosts: ReadonlyMap<string, bigint>
 }
 
+const heldRows = prepare((db, { network, address, fromNonce }: Given<Signer & { readonly fromNonce: number }>) => {
+  const { worstCost, feeAsset, feeAssetCost, holdsNonce, minedBlockNumber } = transactions
+  return db
+    .select({ nonce, worstCost, feeAsset, feeAssetCost, minedBlockNumber })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), eq(signerAddress, address), holdsNonce, gte(nonce, fromNonce)))
+})
+
 /**
  * What the signer's transactions from a nonce on hold. They are not in a balance that was read when the chain had
  * counted `fromNonce`, even if a block has taken them since.
@@ -94,11 +105,7 @@ export const readHeld = async (
   signer: Signer,
   { fromNonce, asOfBlock }: { readonly fromNonce: number; readonly asOfBlock: bigint | null },
 ): Promise<Held> => {
-  const { worstCost, feeAsset, feeAssetCost, holdsNonce, minedBlockNumber } = transactions
-  const rows = await db
-    .select({ nonce, worstCost, feeAsset, feeAssetCost, minedBlockNumber })
-    .from(transactions)
-    .where(and(ofSigner(signer), holdsNonce, gte(nonce, fromNonce)))
+  const rows = await heldRows(db, { ...signer, fromNonce })
   const unpaid = rows.filter(({ minedBlockNumber: block }) => asOfBlock === null || block === null || block > asOfBlock)
   const assetCosts = new Map<string, bigint>()
   for (const { feeAsset: asset, feeAssetCost: cost } of unpaid) {
@@ -140,22 +147,30 @@ export const releaseReaped = async (
     .where(and(ofSigner(signer), transactions.holdsNonce, gte(nonce, input.fromNonce), hasLapsed))
 }
 
-export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferInsert) => {
-  await tx.insert(transactions).values(row)
-}
+type OutcomeColumn = Exclude<(typeof OUTCOME_COLUMNS)[number], 'holdsNonce'>
 
-/** Inserts a transaction's attempts, by a statement with the same text for any number of them. */
-export const insertAttempts = async (
-  tx: Tx,
-  input: { readonly network: Network; readonly transactionId: string },
-  signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw' | 'maxFeePerGas'>[],
-) => {
-  await tx.execute(sql`
-    insert into public.attempts (network, hash, transaction_id, kind, rung, raw, max_fee_per_gas)
-    select ${input.network}, attempt.hash, ${input.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw,
-      attempt."maxFeePerGas"
-    from json_to_recordset(${encodeRows(signed)}::text::json) as attempt(
-      hash text, kind text, rung smallint, raw text, "maxFeePerGas" numeric)`)
+/** What is known of a transaction when it is recorded. */
+type Recorded = Omit<TransactionRow, OutcomeColumn | 'createdAt' | 'attemptHashes' | 'attemptHashKeys'>
+
+/** It holds its nonce, unless a restore says otherwise. */
+type RecordedRow = Omit<Recorded, 'holdsNonce'> & { readonly holdsNonce?: boolean }
+
+const HAVE_DEFAULTS: ReadonlySet<string> = new Set([
+  ...OUTCOME_COLUMNS.filter((name) => name !== 'holdsNonce'),
+  'createdAt',
+  'attemptHashes',
+  'attemptHashKeys',
+])
+const RECORDED = Object.keys(getTableColumns(transactions)).filter((name) => !HAVE_DEFAULTS.has(name))
+
+const insertRecorded = prepare((db, given: Given<Recorded>) =>
+  db
+    .insert(transactions)
+    .values(Object.fromEntries(RECORDED.map((name) => [name, given[name as keyof Recorded]])) as Given<Recorded>),
+)
+
+export const insertTransaction = async (tx: Tx, row: RecordedRow) => {
+  await insertRecorded(tx, { holdsNonce: true, ...row })
 }
 
 export const isWithinReach = ({ projectId, ownedBy }: Reach) =>
@@ -202,14 +217,17 @@ const IN_THEIR_ORDER = [
 /** The cancel comes after the rungs. */
 export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} when 'rung' then ${attempts.rung} end = ${transactions.chosen}`
 
-const anyOf = (ids: readonly string[]) => sql`any(${sql.param(ids)}::uuid[])`
-
-const readAttempts = (db: Queryable, ids: readonly string[]): Promise<readonly AttemptRow[]> =>
+const readAttempts = prepare((db, { ids }: Given<Ids>) =>
   db
     .select()
     .from(attempts)
-    .where(eq(attempts.transactionId, anyOf(ids)))
-    .orderBy(...IN_THEIR_ORDER)
+    .where(isOneOf(attempts.transactionId, ids))
+    .orderBy(...IN_THEIR_ORDER),
+)
+
+const readTransactions = prepare((db, { ids }: Given<Ids>) =>
+  db.select().from(transactions).where(isOneOf(transactions.id, ids)),
+)
 
 /** Transactions of any project with their attempts, lowest rung first; by their ids. */
 export const transactionsWithAttempts = async (
@@ -217,12 +235,9 @@ export const transactionsWithAttempts = async (
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, WithAttempts>> => {
   if (ids.length === 0) return new Map()
-  const rows = await db
-    .select()
-    .from(transactions)
-    .where(eq(transactions.id, anyOf(ids)))
+  const rows = await readTransactions(db, { ids })
   // Later, so that the chosen one is among them.
-  const itsAttempts = await readAttempts(db, ids)
+  const itsAttempts = await readAttempts(db, { ids })
   const attemptsOf = Map.groupBy(itsAttempts, ({ transactionId }) => transactionId)
   return new Map(
     rows.map((transaction) => [transaction.id, { transaction, attempts: attemptsOf.get(transaction.id) ?? [] }]),
@@ -233,16 +248,20 @@ export const transactionsWithAttempts = async (
 export const transactionWithAttempts = async (db: Queryable, id: string): Promise<WithAttempts | null> =>
   (await transactionsWithAttempts(db, [id])).get(id) ?? null
 
+/** Always in the same order, to avoid deadlocks. */
+const lockRows = prepare((db, { ids }: Given<Ids>) =>
+  db
+    .select({ transaction: transactions, at: present })
+    .from(transactions)
+    .where(isOneOf(transactions.id, ids))
+    .orderBy(asc(transactions.id))
+    .for('update'),
+)
+
 /** One of them, locked until the database transaction ends. `at` is the database's time. */
 export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
-  const [[row], itsAttempts] = await Promise.all([
-    tx
-      .select({ transaction: transactions, at: present })
-      .from(transactions)
-      .where(eq(transactions.id, id))
-      .for('update'),
-    readAttempts(tx, [id]),
-  ])
+  const ids = [id]
+  const [[row], itsAttempts] = await Promise.all([lockRows(tx, { ids }), readAttempts(tx, { ids })])
   return row === undefined ? null : { ...row, attempts: itsAttempts }
 }
 
@@ -254,22 +273,17 @@ export type Locked = {
   readonly at: Date
 }
 
-/** Locks several transactions, always in the same order, to avoid deadlocks. */
+const readHashes = prepare((db, { ids }: Given<Ids>) =>
+  db
+    .select(pickColumns(attempts, 'transactionId', 'hash', 'kind', 'broadcastAt', 'lastError'))
+    .from(attempts)
+    .where(isOneOf(attempts.transactionId, ids))
+    .orderBy(...IN_THEIR_ORDER),
+)
+
+/** Locks several transactions. */
 export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, Locked>> => {
-  const wanted = anyOf(ids)
-  const [rows, hashes] = await Promise.all([
-    tx
-      .select({ transaction: transactions, at: present })
-      .from(transactions)
-      .where(eq(transactions.id, wanted))
-      .orderBy(asc(transactions.id))
-      .for('update'),
-    tx
-      .select(pickColumns(attempts, 'transactionId', 'hash', 'kind', 'broadcastAt', 'lastError'))
-      .from(attempts)
-      .where(eq(attempts.transactionId, wanted))
-      .orderBy(...IN_THEIR_ORDER),
-  ])
+  const [rows, hashes] = await Promise.all([lockRows(tx, { ids }), readHashes(tx, { ids })])
   const hashesOf = Map.groupBy(hashes, ({ transactionId }) => transactionId)
   return new Map(
     rows.map(({ transaction, at }) => {
@@ -286,9 +300,6 @@ const refusalOfAll = (its: readonly Pick<AttemptRow, 'kind' | 'broadcastAt' | 'l
   return readRefusal(rungs.findLast(({ lastError }) => lastError !== null)?.lastError ?? null)
 }
 
-const encodeRows = (rows: readonly object[]): string =>
-  JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
-
 const SAVED = OUTCOME_COLUMNS.filter((key) => key !== 'updatedAt').map((key) => ({ key, column: transactions[key] }))
 const ASSIGNMENTS = sql.raw(SAVED.map(({ key, column }) => `${column.name} = row."${key}"`).join(', '))
 const RECORD = sql.raw(SAVED.map(({ key, column }) => `"${key}" ${column.getSQLType()}`).join(', '))
@@ -300,39 +311,6 @@ export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]) 
     update public.transactions saved set ${ASSIGNMENTS}, updated_at = now()
     from json_to_recordset(${encodeRows(rows)}::text::json) as row(id uuid, ${RECORD})
     where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
-}
-
-export const markAttemptsAccepted = async (
-  tx: Tx,
-  accepted: readonly { readonly network: Network; readonly hash: string }[],
-) => {
-  if (accepted.length === 0) return
-  // No hash is on two networks, as the chain's id is in it.
-  const networks = sql.param([...new Set(accepted.map(({ network }) => network))])
-  const hashes = sql.param(accepted.map(({ hash }) => hash))
-  await tx
-    .update(attempts)
-    .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())`, lastError: null })
-    .where(sql`${attempts.network} = any(${networks}::text[]) and ${attempts.hash} = any(${hashes}::text[])`)
-}
-
-export const recordAttemptError = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly hash: string; readonly error: string },
-) => {
-  await db
-    .update(attempts)
-    .set({ lastError: input.error })
-    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
-}
-
-/** Erases signed bytes, because any reader of them could send them. The hashes stay. */
-export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]) => {
-  if (transactionIds.length === 0) return
-  await tx
-    .update(attempts)
-    .set({ raw: null })
-    .where(eq(attempts.transactionId, sql`any(${sql.param(transactionIds)}::uuid[])`))
 }
 
 /** Transactions with their chosen attempt; the caller adds the conditions. */

@@ -3,6 +3,7 @@
 import { and, desc, eq, getTableColumns, isNull, lt, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows, insertRow, insertUnlessThere, updateRows } from '../deciding-rows.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { firstRow } from '../rows.ts'
 import { secretChanges, users } from '../schema.ts'
 import { present } from './server.ts'
@@ -16,15 +17,16 @@ export type UserIdentity = Pick<
 
 type OfUser = { readonly projectId: string; readonly userId: string }
 
-const isUser = ({ projectId, userId }: OfUser) => and(eq(users.projectId, projectId), eq(users.id, userId))
+const isUser = ({ projectId, userId }: Given<OfUser>) => and(eq(users.projectId, projectId), eq(users.id, userId))
+
+const locked = prepare((db, user: Given<OfUser>) => db.select().from(users).where(isUser(user)).for('no key update'))
+const held = prepare((db, user: Given<OfUser>) => db.select().from(users).where(isUser(user)).for('share'))
 
 /** Locks how a user can log in. To avoid deadlocks, lock the user before any row of a session. */
-export const lockUser = (tx: Tx, user: OfUser): Promise<UserRow | null> =>
-  firstRow(tx.select().from(users).where(isUser(user)).for('no key update'))
+export const lockUser = (tx: Tx, user: OfUser): Promise<UserRow | null> => firstRow(locked(tx, user))
 
 /** Until the transaction ends, no other one changes how the user logs in, or ends their sessions. */
-export const holdUser = (db: Queryable, user: OfUser): Promise<UserRow | null> =>
-  firstRow(db.select().from(users).where(isUser(user)).for('share'))
+export const holdUser = (db: Queryable, user: OfUser): Promise<UserRow | null> => firstRow(held(db, user))
 
 /** What an access token says about a user. */
 export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
@@ -34,31 +36,47 @@ const hasPasskeys = sql<boolean>`exists (
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }
 
-const matchesKey = (key: UserKey) => {
-  if ('id' in key) return eq(users.id, key.id)
-  return 'email' in key ? eq(users.email, key.email) : eq(users.signInWallet, key.signInWallet)
+/** By the column that the key names. */
+const keyColumns = { id: users.id, email: users.email, signInWallet: users.signInWallet } as const
+type KeyName = keyof typeof keyColumns
+
+const keyIn = (key: UserKey): { readonly name: KeyName; readonly key: string } => {
+  if ('id' in key) return { name: 'id', key: key.id }
+  return 'email' in key ? { name: 'email', key: key.email } : { name: 'signInWallet', key: key.signInWallet }
 }
 
-export const findUser = (
-  db: Queryable,
-  input: { readonly projectId: string; readonly by: UserKey },
-): Promise<UserRow | null> =>
-  firstRow(
+type KeyValue = { readonly projectId: string; readonly key: string }
+
+const findBy = (name: KeyName) =>
+  prepare((db, { projectId, key }: Given<KeyValue>) =>
     db
       .select()
       .from(users)
-      .where(and(eq(users.projectId, input.projectId), matchesKey(input.by))),
+      .where(and(eq(users.projectId, projectId), eq(keyColumns[name], key))),
   )
+const finders = { id: findBy('id'), email: findBy('email'), signInWallet: findBy('signInWallet') } as const
+
+export const findUser = (
+  db: Queryable,
+  { projectId, by }: { readonly projectId: string; readonly by: UserKey },
+): Promise<UserRow | null> => {
+  const { name, key } = keyIn(by)
+  return firstRow(finders[name](db, { projectId, key }))
+}
+
+const factsOf = prepare((db, { projectId, id }: Given<Pick<UserRow, 'projectId' | 'id'>>) =>
+  db
+    .select({ ...getTableColumns(users), hasPasskeys, now: present })
+    .from(users)
+    .where(and(eq(users.projectId, projectId), eq(users.id, id))),
+)
 
 /** The user of a session, and the present time by the database's clock. @throws Error if there is none. */
 export const readUserFacts = async (
   db: Queryable,
   key: Pick<UserRow, 'projectId' | 'id'>,
 ): Promise<UserFacts & { readonly now: Date }> => {
-  const [row] = await db
-    .select({ ...getTableColumns(users), hasPasskeys, now: present })
-    .from(users)
-    .where(and(eq(users.projectId, key.projectId), eq(users.id, key.id)))
+  const [row] = await factsOf(db, key)
   if (row === undefined) throw new Error('A session belongs to a user who does not exist.')
   return row
 }
@@ -70,7 +88,8 @@ export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'ma
   // Most logins are of a user who exists.
   const known = by && (await findUser(tx, { projectId, by }))
   if (known) return known.id
-  const there = by === null ? sql`false` : and(eq(users.projectId, projectId), matchesKey(by))
+  const { name, key } = by === null ? ({ name: 'id', key: null } as const) : keyIn(by)
+  const there = key === null ? sql`false` : and(eq(users.projectId, projectId), eq(keyColumns[name], key))
   const made = await insertUnlessThere(tx, users, { values: input, there })
   // Another login made the user meanwhile.
   const user = made ?? (by && (await findUser(tx, { projectId, by })))
@@ -111,8 +130,10 @@ export const setTokensFrom = async (
 export const issuerName = sql<string | null>`(select string_agg(i.name, ', ' order by i.name) from public.issuers i
   where i.project_id = users.project_id and i.issuer = users.issuer)`
 
+const issuerNameOf = prepare((db, user: Given<OfUser>) => db.select({ issuerName }).from(users).where(isUser(user)))
+
 export const findIssuerName = async (db: Queryable, user: OfUser): Promise<string | null> => {
-  const [row] = await db.select({ issuerName }).from(users).where(isUser(user))
+  const [row] = await issuerNameOf(db, user)
   return row?.issuerName ?? null
 }
 

@@ -1,5 +1,7 @@
 import { and, asc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../client.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { firstRow } from '../rows.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -34,30 +36,42 @@ export const within = (reach: Reach) =>
 
 type WalletKey = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
-const matchesKey = (key: WalletKey) => {
-  if ('id' in key) return eq(wallets.id, key.id)
-  return 'address' in key ? eq(wallets.address, key.address) : eq(wallets.ownerId, key.ownerId)
-}
+type WalletKeyValue = { readonly projectId: string; readonly network: Network; readonly key: string }
 
-export const findWallet = (
-  db: Queryable,
-  input: Reach & { readonly network: Network; readonly by: WalletKey },
-): Promise<StoredWallet | null> =>
-  firstRow(
+const findBy = (column: PgColumn) =>
+  prepare((db, { projectId, network, key }: Given<WalletKeyValue>) =>
     db
       .select()
       .from(wallets)
-      .where(and(within(input), eq(wallets.network, input.network), matchesKey(input.by))),
+      .where(and(eq(wallets.projectId, projectId), eq(wallets.network, network), eq(column, key))),
   )
+const [byId, byAddress, byOwner] = [findBy(wallets.id), findBy(wallets.address), findBy(wallets.ownerId)]
+
+/** A project has one wallet of an owner, and one at an address, on a network. */
+export const findWallet = async (
+  db: Queryable,
+  { projectId, ownedBy, network, by }: Reach & { readonly network: Network; readonly by: WalletKey },
+): Promise<StoredWallet | null> => {
+  const place = { projectId, network }
+  const found = await firstRow(
+    'id' in by
+      ? byId(db, { ...place, key: by.id })
+      : 'address' in by
+        ? byAddress(db, { ...place, key: by.address })
+        : byOwner(db, { ...place, key: by.ownerId }),
+  )
+  return ownedBy === null || found?.ownerId === ownedBy ? found : null
+}
 
 export const findWalletById = (db: Queryable, id: string): Promise<StoredWallet | null> =>
   firstRow(findWalletsById(db, [id]))
 
+const byIds = prepare((db, { ids }: Given<{ readonly ids: readonly string[] }>) =>
+  db.select().from(wallets).where(sql`${wallets.id} = any(${ids}::uuid[])`),
+)
+
 export const findWalletsById = (db: Queryable, ids: readonly string[]): Promise<readonly StoredWallet[]> =>
-  db
-    .select()
-    .from(wallets)
-    .where(inArray(wallets.id, [...ids]))
+  byIds(db, { ids: [...ids] })
 
 export const hasOwner = async (db: Queryable, { projectId, ownerId }: Pick<WalletRow, 'projectId' | 'ownerId'>) =>
   (await firstRow(

@@ -1,6 +1,7 @@
 // What the worker does after new blocks: raises the fees of waiting transactions or gives them up, finds nonces that
 // other transactions used, and refreshes the state of waiting signers.
 
+import { recordAttemptError } from '../../../db/queries/attempts.ts'
 import {
   dueClocks,
   lowestWaiting,
@@ -9,7 +10,7 @@ import {
   waitingBelow,
 } from '../../../db/queries/clocks.ts'
 import { type BlockPoint, type Cursor, recordBaseFee } from '../../../db/queries/cursors.ts'
-import { recordAttemptError, startClocks } from '../../../db/queries/transactions.ts'
+import { startClocks } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Round } from '../../blocks/follow.ts'
 import type { Chain, Head } from '../../chains/chain.ts'

@@ -1,13 +1,8 @@
 import type { HasDb } from '../../../db/client.ts'
-import { writeRefusal } from '../../../db/queries/attempts.ts'
+import { recordAttemptError, writeRefusal } from '../../../db/queries/attempts.ts'
 import { areDeploymentsOver } from '../../../db/queries/contract-wallets.ts'
 import { readCursor } from '../../../db/queries/cursors.ts'
-import {
-  type AttemptRow,
-  recordAttemptError,
-  transactionsWithAttempts,
-  type WithAttempts,
-} from '../../../db/queries/transactions.ts'
+import { type AttemptRow, transactionsWithAttempts, type WithAttempts } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
 import { isHex } from '../../chains/intent.ts'

@@ -4,12 +4,11 @@
 
 import type { HasDb, Tx } from '../../../db/client.ts'
 import { addJob } from '../../../db/jobs.ts'
+import { eraseRaw, markAttemptsAccepted } from '../../../db/queries/attempts.ts'
 import { pendingExecutions } from '../../../db/queries/contract-wallets.ts'
 import {
-  eraseRaw,
   type Locked,
   lockTransactions,
-  markAttemptsAccepted,
   saveTransactions,
   type TransactionRow,
 } from '../../../db/queries/transactions.ts'

@@ -4,11 +4,11 @@
 
 import type { Tx } from '../../../db/client.ts'
 import { addJob } from '../../../db/jobs.ts'
-import { eraseUnsent, extendLadder } from '../../../db/queries/attempts.ts'
+import { eraseUnsent, extendLadder, insertAttempts } from '../../../db/queries/attempts.ts'
 import { insertCollection } from '../../../db/queries/collections.ts'
 import { insertCreatedToken } from '../../../db/queries/listed-tokens.ts'
 import { insertMetadataDocuments } from '../../../db/queries/metadata.ts'
-import { type AttemptRow, insertAttempts, insertTransaction } from '../../../db/queries/transactions.ts'
+import { type AttemptRow, insertTransaction } from '../../../db/queries/transactions.ts'
 import type { RememberedAnswer } from '../../identity/idempotency/once.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'
 import type { HasTracer } from '../../platform/tracing/tracer.ts'

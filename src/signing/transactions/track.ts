@@ -3,6 +3,7 @@
 // transaction in which the observations are stored, so a killed worker repeats both.
 
 import type { Tx } from '../../../db/client.ts'
+import { recordAttemptError } from '../../../db/queries/attempts.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../../db/queries/cursors.ts'
 import {
   findAttempts,
@@ -16,7 +17,7 @@ import {
   type Unfinished,
   type UnsettledRow,
 } from '../../../db/queries/mined.ts'
-import { hasUnfinished, longQuiet, recordAttemptError } from '../../../db/queries/transactions.ts'
+import { hasUnfinished, longQuiet } from '../../../db/queries/transactions.ts'
 import {
   advance,
   type Fork,
