@@ -13,7 +13,7 @@ import { type Bounds, foldedWorld } from './folded-world.ts'
 import { LADDER, RULES, type Rules } from './rules.ts'
 import { type Budget, type Depth, type SmallWorld, smallWorld } from './small-world.ts'
 
-const STATES_MAX = 12_000_000
+const STATES_MAX = 30_000_000
 const TIMEOUT_MS = 3_600_000
 
 /** The rest of the exploration takes minutes: `bun run test:long`. */
