@@ -2,7 +2,7 @@ import type { SecurityEventKind } from '../../db/words.ts'
 
 /**
  * All error codes that callers can see, with their HTTP status. Codes are part of the API: clients compare them, so
- * they are never renamed. src/api/openapi/error-words.ts says what each means and what to do about it.
+ * they are never renamed. src/api/openapi/error-words.json says what each means and what to do about it.
  */
 export const ERROR_STATUS = {
   invalid_input: 400,

@@ -15,6 +15,7 @@ import {
 } from './networks/network.ts'
 import { polkadot } from './networks/polkadot.ts'
 import { polygon } from './networks/polygon.ts'
+import { knownTokens } from './networks/tokens.ts'
 import { vara } from './networks/vara.ts'
 
 export type { EvmNetworkRow, NetworkRow, SubstrateNetworkRow, TokenDisplay } from './networks/network.ts'
@@ -105,14 +106,14 @@ const ceilingOf = (file: EvmNetworkFile, chosenWei: bigint | undefined): bigint 
 const evmRow = (file: EvmNetworkFile, setting: Setting): EvmNetworkRow => {
   const { environment, devnet, maxFeesPerGasWei } = setting
   const stalled = stalledOf(file, setting)
-  const { chainIds, explorerUrls, tokens, ...row } = file
+  const { chainIds, explorerUrls, ...row } = file
   return {
     ...row,
     explorerUrl: explorerUrls[environment],
     ...(devnet ? DEVNET_OVERRIDES : {}),
     maxFeePerGasCapWei: ceilingOf(file, maxFeesPerGasWei?.[file.network]),
     chainId: chainIds[environment],
-    knownTokens: new Map(Object.entries(tokens?.[environment] ?? {})),
+    knownTokens: knownTokens(file.network, environment),
     stalledAfterSeconds: stalled.seconds,
     watch: { ...(devnet ? LOCAL_WATCH : WATCH), stalledAfterMs: stalled.shownAfterMs },
   }

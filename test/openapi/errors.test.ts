@@ -13,6 +13,7 @@ const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf
 describe('docs/errors.md', () => {
   test('has exactly the codes of the code, with status, meaning, advice and retry (else run `bun run build`)', () => {
     expect(page).toBe(withTables(page))
+    expect(Object.keys(ERROR_WORDS).sort()).toEqual(Object.keys(ERROR_STATUS).sort())
     const rows = [
       ...page.matchAll(/^\| `(\w+)` \| (\d{3}) \| [^|]+ \| [^|]+ \| (?:no|later|later, with the same key) \|$/gm),
     ]

@@ -110,7 +110,6 @@ export type EvmNetworkFile = Omit<
   readonly chainIds: Readonly<Record<Environment, number>>
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
   /** By address with its checksum. */
-  readonly tokens?: Readonly<Record<Environment, Readonly<Record<string, TokenDisplay>>>>
 }
 
 export type SubstrateNetworkFile = Omit<
