@@ -1,5 +1,5 @@
-// Attempts: what is written of them, their refusals, the ladder of a transaction that is sped up, and what stays of them
-// when the transaction is final.
+// Attempts: what is written of them, their refusals, the ladder of a transaction that is sped up, and what stays of
+// them when the transaction is final.
 
 import { and, eq, gte, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'

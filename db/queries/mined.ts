@@ -13,20 +13,18 @@ import type { Page } from './wallets.ts'
 
 const { id, signerAddress, nonce, minedBlockNumber, minedBlockHash } = transactions
 
-const attemptsOf = prepare(
-  (db, { network, hashes }: Given<{ readonly network: Network; readonly hashes: readonly string[] }>) =>
-    db
-      .select({ hash: attempts.hash, transactionId: attempts.transactionId })
-      .from(attempts)
-      .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-      .where(and(eq(attempts.network, network), sql`${attempts.hash} = any(${hashes}::text[])`, isUnfinished)),
+type HashesOn = { readonly network: Network; readonly hashes: readonly string[] }
+
+const attemptsWith = prepare((db, { network, hashes }: Given<HashesOn>) =>
+  db
+    .select({ hash: attempts.hash, transactionId: attempts.transactionId })
+    .from(attempts)
+    .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
+    .where(and(eq(attempts.network, network), sql`${attempts.hash} = any(${hashes}::text[])`, isUnfinished)),
 )
 
-export const findAttempts = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly hashes: readonly string[] },
-): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> =>
-  input.hashes.length === 0 ? [] : attemptsOf(db, input)
+export const findAttempts = async (db: Queryable, input: HashesOn) =>
+  input.hashes.length === 0 ? [] : attemptsWith(db, input)
 
 export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
 
@@ -47,14 +45,14 @@ const inBlock = (db: NodePgDatabase, network: Placeholder, where: SQL | undefine
     )
     .orderBy(asc(minedBlockNumber))
 
-export const minedAbove: (db: Queryable, at: At) => Promise<readonly MinedIn[]> = prepare(
-  (db, { network, blockNumber }: Given<At>) => inBlock(db, network, gt(minedBlockNumber, blockNumber)),
+export const minedAbove = prepare((db, { network, blockNumber }: Given<At>) =>
+  inBlock(db, network, gt(minedBlockNumber, blockNumber)),
 )
 
-export const minedBeside: (db: Queryable, at: At & { readonly blockHash: string }) => Promise<readonly MinedIn[]> =
-  prepare((db, { network, blockNumber, blockHash }: Given<At & { readonly blockHash: string }>) =>
+export const minedBeside = prepare(
+  (db, { network, blockNumber, blockHash }: Given<At & { readonly blockHash: string }>) =>
     inBlock(db, network, and(eq(minedBlockNumber, blockNumber), ne(minedBlockHash, blockHash))),
-  )
+)
 
 export type UnsettledRow = MinedIn &
   Pick<TransactionRow, 'kind' | 'contractWallet' | 'signerAddress' | 'to' | 'input'> & {
@@ -66,29 +64,24 @@ export type FinalCandidate = UnsettledRow & Pick<TransactionRow, 'status'>
 
 const SETTLED_WITH = {
   transactionId: id,
-  blockHash: minedBlockHash,
-  hash: transactions.shownHash,
+  blockHash: sql<string>`${minedBlockHash}`,
+  hash: sql<string>`${transactions.shownHash}`,
   ...pickColumns(transactions, 'kind', 'contractWallet', 'signerAddress', 'to'),
   // Only a contract wallet's inner calls are needed, to explain their failure.
   input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
 }
 
-const notFinalUpTo = prepare((db, { network, blockNumber }: Given<At>) =>
+/** What is mined has both. */
+const isMined = and(isNotNull(minedBlockHash), isNotNull(transactions.shownHash))
+
+/** Transactions mined up to this block that are not final yet, oldest blocks first. */
+export const minedUpTo = prepare((db, { network, blockNumber }: Given<At>) =>
   db
     .select({ ...SETTLED_WITH, status: transactions.status })
     .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber)))
+    .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber), isMined))
     .orderBy(asc(minedBlockNumber)),
 )
-
-/** Transactions mined up to this block that are not final yet, oldest blocks first. */
-export const minedUpTo = async (db: Queryable, at: At): Promise<readonly FinalCandidate[]> =>
-  (await notFinalUpTo(db, at)).flatMap(ifMined)
-
-type MaybeMined = { readonly blockHash: string | null; readonly hash: string | null }
-
-const ifMined = <Row extends MaybeMined>({ blockHash, hash, ...row }: Row) =>
-  blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }]
 
 export type Unfinished = {
   readonly immortal: number
@@ -110,23 +103,19 @@ export const readUnfinished = async (db: Queryable, network: Network): Promise<U
 }
 
 /** Mortal transactions that are in no block and that no block above this one can take. */
-export const listLapsed: (
-  db: Queryable,
-  input: At & { readonly limit: number },
-) => Promise<readonly { readonly transactionId: string }[]> = prepare(
-  (db, { network, blockNumber, limit }: Given<At & { readonly limit: number }>) => {
-    const hasLapsed = and(isNotNull(transactions.validUntilBlock), lte(transactions.validUntilBlock, blockNumber))
-    return db
-      .select({ transactionId: id })
-      .from(transactions)
-      .where(and(eq(transactions.network, network), isUnfinished, hasLapsed, isNull(minedBlockHash)))
-      .limit(limit)
-  },
-)
+export const listLapsed = prepare((db, { network, blockNumber, limit }: Given<At & { readonly limit: number }>) => {
+  const hasLapsed = and(isNotNull(transactions.validUntilBlock), lte(transactions.validUntilBlock, blockNumber))
+  return db
+    .select({ transactionId: id })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), isUnfinished, hasLapsed, isNull(minedBlockHash)))
+    .limit(limit)
+})
 
 type UnsettledPage = Page & { readonly network: Network; readonly upToBlock: bigint }
 
-const unsettledUpTo = prepare((db, { network, upToBlock, offset, limit }: Given<UnsettledPage>) => {
+/** Transactions mined up to a block without a result yet, but no cancels: these only become final. */
+export const minedUnsettled = prepare((db, { network, upToBlock, offset, limit }: Given<UnsettledPage>) => {
   const isNoCancel = sql`not exists (
     select from ${attempts} attempt
     where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind <> 'rung')`
@@ -138,19 +127,15 @@ const unsettledUpTo = prepare((db, { network, upToBlock, offset, limit }: Given<
         eq(transactions.network, network),
         isUnfinished,
         isNull(transactions.settledAt),
-        isNotNull(minedBlockNumber),
-        isNoCancel,
         lte(minedBlockNumber, upToBlock),
+        isMined,
+        isNoCancel,
       ),
     )
     .orderBy(asc(minedBlockNumber))
     .offset(offset)
     .limit(limit)
 })
-
-/** Transactions mined up to a block without a result yet, but no cancels: these only become final. */
-export const minedUnsettled = async (db: Queryable, page: UnsettledPage): Promise<readonly UnsettledRow[]> =>
-  (await unsettledUpTo(db, page)).flatMap(ifMined)
 
 export type FinalRow = Pick<TransactionRow, 'id' | 'projectId' | 'signerAddress' | 'nonce' | 'status' | 'errorCode'> & {
   readonly blockNumber: bigint

@@ -1,6 +1,7 @@
 // End users, and changes of what opens their wallets.
 
 import { and, desc, eq, getTableColumns, isNull, lt, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { deleteRows, insertRow, insertUnlessThere, updateRows } from '../deciding-rows.ts'
 import { type Given, prepare } from '../prepare.ts'
@@ -36,32 +37,21 @@ const hasPasskeys = sql<boolean>`exists (
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }
 
-/** By the column that the key names. */
-const keyColumns = { id: users.id, email: users.email, signInWallet: users.signInWallet } as const
-type KeyName = keyof typeof keyColumns
-
-const keyIn = (key: UserKey): { readonly name: KeyName; readonly key: string } => {
-  if ('id' in key) return { name: 'id', key: key.id }
-  return 'email' in key ? { name: 'email', key: key.email } : { name: 'signInWallet', key: key.signInWallet }
-}
-
-type KeyValue = { readonly projectId: string; readonly key: string }
-
-const findBy = (name: KeyName) =>
-  prepare((db, { projectId, key }: Given<KeyValue>) =>
+const findBy = (column: PgColumn) =>
+  prepare((db, { projectId, key }: Given<{ readonly projectId: string; readonly key: string }>) =>
     db
       .select()
       .from(users)
-      .where(and(eq(users.projectId, projectId), eq(keyColumns[name], key))),
+      .where(and(eq(users.projectId, projectId), eq(column, key))),
   )
-const finders = { id: findBy('id'), email: findBy('email'), signInWallet: findBy('signInWallet') } as const
+const finders = { id: findBy(users.id), email: findBy(users.email), signInWallet: findBy(users.signInWallet) }
 
 export const findUser = (
   db: Queryable,
   { projectId, by }: { readonly projectId: string; readonly by: UserKey },
 ): Promise<UserRow | null> => {
-  const { name, key } = keyIn(by)
-  return firstRow(finders[name](db, { projectId, key }))
+  const [[name, key] = ['id', '']] = Object.entries(by)
+  return firstRow(finders[name as keyof typeof finders](db, { projectId, key }))
 }
 
 const factsOf = prepare((db, { projectId, id }: Given<Pick<UserRow, 'projectId' | 'id'>>) =>
@@ -88,8 +78,8 @@ export const ensureUser = async (tx: Tx, input: UserIdentity & Pick<UserRow, 'ma
   // Most logins are of a user who exists.
   const known = by && (await findUser(tx, { projectId, by }))
   if (known) return known.id
-  const { name, key } = by === null ? ({ name: 'id', key: null } as const) : keyIn(by)
-  const there = key === null ? sql`false` : and(eq(users.projectId, projectId), eq(keyColumns[name], key))
+  const isSame = email !== null ? eq(users.email, email) : eq(users.signInWallet, signInWallet ?? '')
+  const there = by === null ? sql`false` : and(eq(users.projectId, projectId), isSame)
   const made = await insertUnlessThere(tx, users, { values: input, there })
   // Another login made the user meanwhile.
   const user = made ?? (by && (await findUser(tx, { projectId, by })))

@@ -2,7 +2,7 @@ import { and, asc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from '
 import type { PgColumn } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../client.ts'
 import { type Given, prepare } from '../prepare.ts'
-import { firstRow } from '../rows.ts'
+import { firstRow, type Ids, isOneOf } from '../rows.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
@@ -45,30 +45,22 @@ const findBy = (column: PgColumn) =>
       .from(wallets)
       .where(and(eq(wallets.projectId, projectId), eq(wallets.network, network), eq(column, key))),
   )
-const [byId, byAddress, byOwner] = [findBy(wallets.id), findBy(wallets.address), findBy(wallets.ownerId)]
+const finders = { id: findBy(wallets.id), address: findBy(wallets.address), ownerId: findBy(wallets.ownerId) }
 
 /** A project has one wallet of an owner, and one at an address, on a network. */
 export const findWallet = async (
   db: Queryable,
-  { projectId, ownedBy, network, by }: Reach & { readonly network: Network; readonly by: WalletKey },
+  { ownedBy, by, ...place }: Reach & { readonly network: Network; readonly by: WalletKey },
 ): Promise<StoredWallet | null> => {
-  const place = { projectId, network }
-  const found = await firstRow(
-    'id' in by
-      ? byId(db, { ...place, key: by.id })
-      : 'address' in by
-        ? byAddress(db, { ...place, key: by.address })
-        : byOwner(db, { ...place, key: by.ownerId }),
-  )
+  const [[name, key] = ['id', '']] = Object.entries(by)
+  const found = await firstRow(finders[name as keyof typeof finders](db, { ...place, key }))
   return ownedBy === null || found?.ownerId === ownedBy ? found : null
 }
 
 export const findWalletById = (db: Queryable, id: string): Promise<StoredWallet | null> =>
   firstRow(findWalletsById(db, [id]))
 
-const byIds = prepare((db, { ids }: Given<{ readonly ids: readonly string[] }>) =>
-  db.select().from(wallets).where(sql`${wallets.id} = any(${ids}::uuid[])`),
-)
+const byIds = prepare((db, { ids }: Given<Ids>) => db.select().from(wallets).where(isOneOf(wallets.id, ids)))
 
 export const findWalletsById = (db: Queryable, ids: readonly string[]): Promise<readonly StoredWallet[]> =>
   byIds(db, { ids: [...ids] })
