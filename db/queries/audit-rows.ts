@@ -4,6 +4,7 @@ import { and, asc, desc, eq, gt, inArray, isNull, notInArray, sql } from 'drizzl
 import type { Queryable } from '../client.ts'
 import { eqIfGiven, firstRow, readRows } from '../rows.ts'
 import { audit } from '../schema.ts'
+import { oneOf } from '../tables.ts'
 import { type AuditAction, type Network, SECURITY_EVENTS, type SecurityEventKind, VAULT_ACTIONS } from '../words.ts'
 
 export type AuditRecord = typeof audit.$inferSelect
@@ -58,7 +59,7 @@ export const unchainedTail = async (db: Queryable): Promise<UnchainedTail> => {
 }
 
 /** Written as in the index's condition. */
-export const IS_SECURITY_EVENT = sql.raw(`"action" in (${SECURITY_EVENTS.map((each) => `'${each}'`).join(', ')})`)
+export const IS_SECURITY_EVENT = oneOf('action', SECURITY_EVENTS)
 
 /** Security events of a project, or of all and of none, newest first. */
 export const listSecurityRows = async (

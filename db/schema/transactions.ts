@@ -141,7 +141,10 @@ export const transactions = pgTable(
     index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
     index('transactions_unfolded').on(table.updatedAt).where(sql`${table.final} and ${table.attemptHashes} is null`),
     // Written in batches: a list of pending entries would have to be read for each hash.
-    index('transactions_attempt_hashes').using('gin', table.attemptHashKeys).with({ fastupdate: false }),
+    index('transactions_attempt_hashes')
+      .using('gin', table.attemptHashKeys)
+      .with({ fastupdate: false })
+      .where(sql`${table.attemptHashKeys} is not null`),
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
     check('transactions_fee_asset', sql`(${table.feeAsset} is null) = (${table.feeAssetCost} is null)`),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
