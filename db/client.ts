@@ -13,8 +13,10 @@ import { MEANING } from './words.ts'
 
 type NoSchema = Record<string, never>
 
-/** Sends a statement as it is, and not by drizzle. */
-type HasSend = { readonly send: (statement: pg.QueryConfig) => Promise<pg.QueryResult> }
+type HasSend = {
+  /** For `prepare`. @returns the columns of each row, with times as texts. */
+  readonly send: (statement: { readonly text: string; readonly values?: unknown[] }) => Promise<readonly unknown[][]>
+}
 
 /**
  * Independent statements may be sent together (`Promise.all`): they travel in one message. Each must be the last of its
@@ -279,6 +281,19 @@ class Lanes {
   }
 }
 
+const TIMES: ReadonlySet<number> = new Set([pg.types.builtins.TIMESTAMPTZ, pg.types.builtins.TIMESTAMP])
+
+/** As drizzle has times read: its columns decode them. */
+const types = {
+  getTypeParser: (id: number, format?: 'text' | 'binary') =>
+    TIMES.has(id) ? String : pg.types.getTypeParser(id, format as 'text'),
+}
+
+const sendBy =
+  (to: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): HasSend['send'] =>
+  async (statement) =>
+    (await to.query({ ...statement, rowMode: 'array', types } as pg.QueryConfig)).rows
+
 const transactionOn =
   (pool: pg.Pool, ended: Ended): Transaction =>
   async (work, config) => {
@@ -288,8 +303,7 @@ const transactionOn =
     try {
       const result = await drizzle(lease as unknown as pg.PoolClient).transaction(async (begun) => {
         const afterCommit = (act: () => void) => void acts.push(act)
-        const send = (statement: pg.QueryConfig) => lease.query(statement)
-        const tx = Object.assign(begun, { afterCommit, writes: new Map(), ended, send })
+        const tx = Object.assign(begun, { afterCommit, writes: new Map(), ended, send: sendBy(lease) })
         const done = await work(tx)
         await confirmWrites(tx)
         return done
@@ -322,7 +336,7 @@ export const openDb = (options: DbOptions): Db => {
   let closed: Promise<unknown> | null = null
   const lanes = new Lanes(pool)
   return Object.assign(drizzle(lanes as unknown as pg.Pool), {
-    send: (statement: pg.QueryConfig) => lanes.query(statement),
+    send: sendBy(lanes),
     prepared: preparedOn(new Lanes(planned)),
     transaction: transactionOn(pool, ended),
     ended,

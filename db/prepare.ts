@@ -1,39 +1,25 @@
 // Statements that drizzle writes once, at their first use: to write one takes as long as PostgreSQL takes to run it.
 
 import { Column, is, Param, Placeholder, SQL, sql } from 'drizzle-orm'
-import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
-import pg from 'pg'
+import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { Queryable } from './client.ts'
+
+/** Writes statements, and sends none. It loads no driver, as the vault's rooms do not. */
+export type Writer = PgRemoteDatabase
+const writer: Writer = drizzle(() => Promise.reject(new Error('A statement is sent with `prepare`.')))
 
 /** Each stands for a value that a use of the statement gives. */
 export type Given<Values> = { readonly [Name in keyof Values]: Placeholder }
 
-type Read<Row> = (columns: readonly unknown[]) => Row
-
 /** A statement as drizzle prepares it; what its types do not show. */
 type Prepared = {
-  readonly rawQueryConfig: { readonly text: string }
+  readonly queryString: string
   readonly params: readonly unknown[]
   /** Absent: it returns no rows. */
   readonly fields?: readonly { readonly path: readonly string[]; readonly field: unknown }[]
 }
 
-type Written<Row> = PromiseLike<readonly Row[] | pg.QueryResult> & { prepare(name: string): unknown }
-
-/** What each use sends, and how its rows are read. */
-type Ready<Values, Row> = {
-  readonly text: string
-  readonly encode: (values: Values) => unknown[]
-  readonly read: Read<Row>
-}
-
-const TIMES: ReadonlySet<number> = new Set([pg.types.builtins.TIMESTAMPTZ, pg.types.builtins.TIMESTAMP])
-
-/** As drizzle reads times: as texts, which the columns decode. */
-const types = {
-  getTypeParser: (id: number, format?: 'text' | 'binary') =>
-    TIMES.has(id) ? String : pg.types.getTypeParser(id, format as 'text'),
-}
+type Written<Row> = PromiseLike<readonly Row[] | object> & { prepare(name: string): unknown }
 
 const encoderOf = <Values>(part: unknown): ((values: Values) => unknown) => {
   const valueIn = (given: Placeholder) => (values: Values) => values[given.name as keyof Values]
@@ -46,59 +32,50 @@ const encoderOf = <Values>(part: unknown): ((values: Values) => unknown) => {
   }
 }
 
-type Decode = (value: unknown) => unknown
-
 /** What drizzle decodes with: a column, or what `mapWith` gave to a piece of SQL. */
 type Decoder = { mapFromDriverValue(value: unknown): unknown }
 
-const decoderOf = (field: unknown): Decode => {
-  const ofSql = () => ((is(field, SQL.Aliased) ? field.sql : field) as unknown as { decoder: Decoder }).decoder
-  const decoder: Decoder = is(field, Column) ? field : ofSql()
-  return (value) => (value === null ? null : decoder.mapFromDriverValue(value))
+const decoderOf = (field: unknown): Decoder => {
+  if (is(field, Column)) return field
+  return ((is(field, SQL.Aliased) ? field.sql : field) as unknown as { readonly decoder: Decoder }).decoder
 }
 
-const readerOf = <Row>(fields: NonNullable<Prepared['fields']>): Read<Row> => {
-  const readers = fields.map(({ path, field }) => ({ path, decode: decoderOf(field) }))
+const readerOf = <Row>(fields: NonNullable<Prepared['fields']>): ((columns: readonly unknown[]) => Row) => {
+  const readers = fields.map(({ path, field }) => ({ path, decoder: decoderOf(field) }))
   return (columns) => {
     const row: Record<string, unknown> = {}
-    const part = (name: string): Record<string, unknown> => {
-      row[name] ??= {}
-      return row[name] as Record<string, unknown>
-    }
-    for (const [index, { path, decode }] of readers.entries()) {
+    for (const [index, { path, decoder }] of readers.entries()) {
       const [first = '', second] = path
-      const value = decode(columns[index])
+      const column = columns[index]
+      const value = column === null ? null : decoder.mapFromDriverValue(column)
       if (second === undefined) row[first] = value
-      else part(first)[second] = value
+      else row[first] = Object.assign(row[first] ?? {}, { [second]: value })
     }
     return row as Row
   }
 }
 
-const given = <Values>(): Given<Values> =>
-  new Proxy({} as Given<Values>, { get: (_, name) => sql.placeholder(String(name)) })
+const GIVEN = new Proxy({}, { get: (_, name) => sql.placeholder(String(name)) })
 
 /**
  * A statement with the same text at each use. Joins that may find no row are not read.
  * @param write is called once, with what stands for the values.
  */
 export const prepare = <Values extends object, Row>(
-  write: (db: NodePgDatabase, given: Given<Values>) => Written<Row>,
+  write: (db: Writer, given: Given<Values>) => Written<Row>,
 ): ((db: Queryable, values: Values) => Promise<readonly Row[]>) => {
-  const makeReady = (): Ready<Values, Row> => {
-    const { rawQueryConfig, params, fields } = write(drizzle.mock(), given()).prepare('') as Prepared
-    const encoders = params.map((part) => encoderOf<Values>(part))
+  const makeReady = () => {
+    const { queryString, params, fields } = write(writer, GIVEN as Given<Values>).prepare('') as Prepared
     return {
-      text: rawQueryConfig.text,
-      encode: (values) => encoders.map((encode) => encode(values)),
-      read: readerOf(fields ?? []),
+      text: queryString,
+      encoders: params.map((part) => encoderOf<Values>(part)),
+      read: readerOf<Row>(fields ?? []),
     }
   }
-  let ready: Ready<Values, Row> | null = null
+  let ready: ReturnType<typeof makeReady> | null = null
   return async (db, values) => {
     ready ??= makeReady()
-    const { text, encode, read } = ready
-    const { rows } = await db.send({ text, values: encode(values), rowMode: 'array', types } as pg.QueryConfig)
-    return rows.map(read)
+    const { text, encoders, read } = ready
+    return (await db.send({ text, values: encoders.map((encode) => encode(values)) })).map(read)
   }
 }

@@ -1,9 +1,8 @@
 // Transactions and their blocks, for the tracker; and final ones, for the repair after a deep reorganisation.
 
 import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type Placeholder, type SQL, sql } from 'drizzle-orm'
-import type { NodePgDatabase } from 'drizzle-orm/node-postgres'
 import type { Queryable, Tx } from '../client.ts'
-import { type Given, prepare } from '../prepare.ts'
+import { type Given, prepare, type Writer } from '../prepare.ts'
 import { pickColumns, readRows } from '../rows.ts'
 import { attempts, transactions } from '../schema.ts'
 import type { FailureCode, Network } from '../words.ts'
@@ -11,7 +10,10 @@ import { unfoldAttempts } from './attempts.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
 import type { Page } from './wallets.ts'
 
-const { id, signerAddress, nonce, minedBlockNumber, minedBlockHash } = transactions
+const { id, minedBlockNumber, minedBlockHash } = transactions
+
+/** What is mined has both. */
+const isMined = and(isNotNull(minedBlockHash), isNotNull(transactions.shownHash))
 
 type HashesOn = { readonly network: Network; readonly hashes: readonly string[] }
 
@@ -30,19 +32,11 @@ export type MinedIn = { readonly transactionId: string; readonly blockHash: stri
 
 type At = { readonly network: Network; readonly blockNumber: bigint }
 
-const inBlock = (db: NodePgDatabase, network: Placeholder, where: SQL | undefined) =>
+const inBlock = (db: Writer, network: Placeholder, where: SQL | undefined) =>
   db
     .select({ transactionId: id, blockHash: sql<string>`${minedBlockHash}` })
     .from(transactions)
-    .where(
-      and(
-        eq(transactions.network, network),
-        isUnfinished,
-        isNotNull(minedBlockNumber),
-        isNotNull(minedBlockHash),
-        where,
-      ),
-    )
+    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(minedBlockNumber), isMined, where))
     .orderBy(asc(minedBlockNumber))
 
 export const minedAbove = prepare((db, { network, blockNumber }: Given<At>) =>
@@ -70,9 +64,6 @@ const SETTLED_WITH = {
   // Only a contract wallet's inner calls are needed, to explain their failure.
   input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
 }
-
-/** What is mined has both. */
-const isMined = and(isNotNull(minedBlockHash), isNotNull(transactions.shownHash))
 
 /** Transactions mined up to this block that are not final yet, oldest blocks first. */
 export const minedUpTo = prepare((db, { network, blockNumber }: Given<At>) =>
@@ -147,17 +138,16 @@ export const finalFromTheTop = async (
   db: Queryable,
   input: Page & { readonly network: Network },
 ): Promise<readonly FinalRow[]> => {
-  const { network, projectId, status, errorCode, final, holdsNonce } = transactions
-  const rows = await db
-    .select({ id, projectId, signerAddress, nonce, status, errorCode, minedBlockNumber, minedBlockHash })
+  const { network, nonce, final, holdsNonce } = transactions
+  const blockNumber = sql<bigint>`${minedBlockNumber}`.mapWith(minedBlockNumber)
+  const columns = pickColumns(transactions, 'id', 'projectId', 'signerAddress', 'nonce', 'status', 'errorCode')
+  return db
+    .select({ ...columns, blockNumber, blockHash: sql<string>`${minedBlockHash}` })
     .from(transactions)
-    .where(and(eq(network, input.network), final, holdsNonce, isNotNull(minedBlockNumber)))
+    .where(and(eq(network, input.network), final, holdsNonce, isMined))
     .orderBy(desc(minedBlockNumber), asc(nonce))
     .offset(input.offset)
     .limit(input.limit)
-  return rows.flatMap(({ minedBlockNumber: blockNumber, minedBlockHash: blockHash, ...row }) =>
-    blockNumber === null || blockHash === null ? [] : [{ ...row, blockNumber, blockHash }],
-  )
 }
 
 type WasFinal = Pick<FinalRow, 'id' | 'blockHash'>
