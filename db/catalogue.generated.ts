@@ -814,7 +814,7 @@ export const MIGRATED: readonly Line[] = [
   ["constraint","webhook_endpoints_project_id_projects_id_fk of webhook_endpoints","webhook_endpoints","08684f539a43"],
   ["constraint","webhook_endpoints_state of webhook_endpoints","webhook_endpoints","0a4535a4712e"],
   ["constraint","workers_pkey of workers","workers","0ab946466171"],
-  ["function","add_strongroom_job(task text, payload json, job_key text, job_key_mode text, run_at timestamp with time zone, max_attempts integer)",null,"d4ea388b48fa"],
+  ["function","add_strongroom_job(task text, payload json, job_key text, job_key_mode text, run_at timestamp with time zone, max_attempts integer)",null,"8bc2644bbf19"],
   ["function","graphile_worker.add_job(identifier text, payload json, queue_name text, run_at timestamp with time zone, max_attempts integer, job_key text, priority integer, flags text[], job_key_mode text)",null,"ccb8a03f7925"],
   ["function","graphile_worker.add_jobs(specs graphile_worker.job_spec[], job_key_preserve_run_at boolean)",null,"0fa320cbde07"],
   ["function","graphile_worker.complete_jobs(job_ids bigint[])",null,"daed8dd9d5b4"],

@@ -84,18 +84,15 @@ declare
   -- Backfills have the lowest priority.
   its_priority constant smallint := case task when 'backfill_wallet' then 10 else 0 end;
 begin
-  if job_key_mode = 'unsafe_dedupe' then
+  if job_key_mode = 'unsafe_dedupe' and exists (select from graphile_worker._private_tasks where identifier = task) then
     -- As add_job does (graphile-worker 0.18.0), which takes several times as long.
     insert into graphile_worker._private_jobs (task_id, payload, run_at, max_attempts, key, priority)
     select id, payload, run_at, max_attempts, job_key, its_priority
     from graphile_worker._private_tasks where identifier = task
     on conflict (key) do nothing;
-    if found then
-      perform pg_notify('jobs:insert', format('{"r":%s,"count":1}', random()));
-      return;
-    end if;
+    if found then perform pg_notify('jobs:insert', format('{"r":%s,"count":1}', random())); end if;
+    return;
   end if;
-  -- The task may be new, and the key may be taken.
   perform graphile_worker.add_job(task, payload, null, run_at, max_attempts, job_key, its_priority, null, job_key_mode);
 end $$;
 create or replace function public.retry_strongroom_jobs(job_ids bigint[])

@@ -13,7 +13,8 @@ import type { Page } from './wallets.ts'
 const { id, minedBlockNumber, minedBlockHash } = transactions
 
 /** What is mined has both. */
-const isMined = and(isNotNull(minedBlockHash), isNotNull(transactions.shownHash))
+const isMined = and(isNotNull(minedBlockNumber), isNotNull(minedBlockHash))
+const isShown = isNotNull(transactions.shownHash)
 
 type HashesOn = { readonly network: Network; readonly hashes: readonly string[] }
 
@@ -36,7 +37,7 @@ const inBlock = (db: Writer, network: Placeholder, where: SQL | undefined) =>
   db
     .select({ transactionId: id, blockHash: sql<string>`${minedBlockHash}` })
     .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(minedBlockNumber), isMined, where))
+    .where(and(eq(transactions.network, network), isUnfinished, isMined, where))
     .orderBy(asc(minedBlockNumber))
 
 export const minedAbove = prepare((db, { network, blockNumber }: Given<At>) =>
@@ -70,7 +71,7 @@ export const minedUpTo = prepare((db, { network, blockNumber }: Given<At>) =>
   db
     .select({ ...SETTLED_WITH, status: transactions.status })
     .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber), isMined))
+    .where(and(eq(transactions.network, network), isUnfinished, lte(minedBlockNumber, blockNumber), isMined, isShown))
     .orderBy(asc(minedBlockNumber)),
 )
 
@@ -120,6 +121,7 @@ export const minedUnsettled = prepare((db, { network, upToBlock, offset, limit }
         isNull(transactions.settledAt),
         lte(minedBlockNumber, upToBlock),
         isMined,
+        isShown,
         isNoCancel,
       ),
     )
