@@ -536,11 +536,17 @@ const waysOf = (write: Parameters<typeof disobediencesOf>[0], allows: readonly s
   return isLong || ways.length === 0 ? ways : ways.slice((undone - 1) % ways.length).slice(0, 1)
 }
 
+/** What comes after the write comes at once or with the commit; in the suite only with it, which is harder to see. */
+const timesOf = ({ when }: ReturnType<typeof disobediencesOf>[number]): readonly boolean[] => {
+  if (when !== 'after') return [false]
+  return isLong ? [false, true] : [true]
+}
+
 const expectRefused = async ({ writes, prepare, mayAnswer, allows = [] }: Act): Promise<void> => {
   const refusals = ['internal', 'NotWritten', mayAnswer]
   for (const [table, write] of someOf(writes, 2)) {
     for (const disobedience of waysOf(write, allows)) {
-      for (const isDeferred of isLong && disobedience.when === 'after' ? [false, true] : [false]) {
+      for (const isDeferred of timesOf(disobedience)) {
         const act = await prepare()
         const outcome = await whileDisobeying(database.sql, { table, write, disobedience, isDeferred }, act)
         const label = [table, write, disobedience.name, isDeferred ? 'at the commit' : 'at once']
