@@ -1,4 +1,5 @@
-// The networks of this service. Each has a file in networks/ with all that is specific to it.
+// The networks of this service. Each has a file in networks/ with all that is specific to it, but for its well-known
+// tokens (networks/tokens.json).
 
 import type { Environment, Network } from '../../db/words.ts'
 import { avalanche } from './networks/avalanche.ts'

@@ -109,7 +109,6 @@ export type EvmNetworkFile = Omit<
 > & {
   readonly chainIds: Readonly<Record<Environment, number>>
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
-  /** By address with its checksum. */
 }
 
 export type SubstrateNetworkFile = Omit<
