@@ -142,9 +142,9 @@ const MAX_TRIES_COUNTED = 10
 
 /** Sends a transaction, and again after growing delays. If this job is lost, the reconciler sends it again. */
 const broadcastTransactionTask = (ctx: JobsCtx, places: Shares): Task =>
-  taskOf('broadcast_transaction', async ({ transactionId, network, tries = 0 }, signal) => {
+  taskOf('broadcast_transaction', async ({ transactionId, network, tries = 0 }) => {
     const result = await places.run(network, () => broadcastTransaction(ctx, transactionId))
-    if (result === 'done' || signal.aborted) return
+    if (result === 'done') return
     const delaySeconds = Math.min(FIRST_DELAY_SECONDS * 2 ** tries, MAX_DELAY_SECONDS)
     const payload = { transactionId, network, tries: Math.min(tries + 1, MAX_TRIES_COUNTED) }
     await addJob(ctx.db, 'broadcast_transaction', payload, { key: `broadcast:${transactionId}`, delaySeconds })

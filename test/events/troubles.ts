@@ -4,6 +4,19 @@ import type { Sql } from 'postgres'
 import type { Db } from '../../db/client.ts'
 import { numberEvents } from '../../db/queries/events.ts'
 
+/** The indexer may write events meanwhile. */
+const ROUNDS_MAX = 20
+
+/** Gives each event its number. @throws Error if some get none. */
+const numberAll = async ({ db, sql }: { readonly db: Db; readonly sql: Sql }): Promise<void> => {
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const waiting = await sql<{ id: string }[]>`select distinct project_id as id from events where number is null`
+    if (waiting.length === 0) return
+    for (const { id: projectId } of waiting) await numberEvents(db, { projectId, atMost: 1_000_000 })
+  }
+  throw new Error('events stay without a number')
+}
+
 /** Reports gaps in the ids of events, and wallets and policies without exactly one event. */
 export const eventTroubles = async ({
   db,
@@ -12,11 +25,10 @@ export const eventTroubles = async ({
   readonly db: Db
   readonly sql: Sql
 }): Promise<readonly string[]> => {
-  for (const { id: projectId } of await sql<{ id: string }[]>`select id from projects`)
-    await numberEvents(db, { projectId, atMost: 1_000_000 })
+  await numberAll({ db, sql })
   const rows = await sql<{ trouble: string }[]>`
     select format('%s has %s events with the ids %s to %s', project_id, count(*), min(number), max(number)) as trouble
-    from events group by project_id having (min(number), max(number), count(number)) is distinct from (1, count(*), count(*))
+    from events where number is not null group by project_id having (min(number), max(number)) is distinct from (1, count(*))
     union all
     select format('the wallet %s has %s events', wallet.id, count(event.id))
     from wallets wallet left join events event on event.type = 'wallet.created' and event.data->>'id' = wallet.id::text

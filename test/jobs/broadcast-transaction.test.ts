@@ -56,6 +56,17 @@ test('is repeated while a node is away, at growing intervals up to a limit', asy
   await task({ transactionId: await send(), network, tries: 1_000 }, {} as JobHelpers)
 })
 
+test('a worker that stops keeps the job of what the node did not take', async () => {
+  const transactionId = await send()
+  gate.setAway(true)
+  await sql`delete from graphile_worker._private_jobs where key = ${`broadcast:${transactionId}`}`
+  const helpers = { abortSignal: AbortSignal.abort() } as JobHelpers
+  await createTasks(ctx).broadcast_transaction({ transactionId, network }, helpers)
+  gate.setAway(false)
+  const kept = await sql`select from graphile_worker._private_jobs where key = ${`broadcast:${transactionId}`}`
+  expect(kept).toHaveLength(1)
+})
+
 test('fails for a malformed payload, which is an internal error, and the queue shows it', async () => {
   const task = createTasks(ctx).broadcast_transaction
   for (const payload of [
