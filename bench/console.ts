@@ -69,7 +69,7 @@ const pathsOf = async (url: string, projectId: string): Promise<readonly string[
     await sql`insert into heads select name, date_trunc('minute', now()) - make_interval(mins => ago), ago, ago, ago
       from networks, generate_series(0, 1499) ago`
     // These bytes are none of a transaction.
-    await sql`update attempts set raw = null where raw is not null`
+    await sql`update ladders set raws = null where raws is not null`
     const hooks = await makeWebhooks(sql, projectId)
     const middle = async (table: string, order: string) => {
       const [row] = await sql.unsafe(

@@ -4,7 +4,6 @@
 
 import { stat } from 'node:fs/promises'
 import postgres, { type Sql } from 'postgres'
-import { foldAttempts } from '../db/queries/attempts.ts'
 import { startJournaled } from '../test/restore/journaled.ts'
 import { startChain } from '../test/support/chains.ts'
 import { startWorkerHere } from '../test/support/worker-here.ts'
@@ -22,7 +21,6 @@ type Growth = TableSize & { readonly rowsEach: number; readonly bytesEach: numbe
 export type GrowthBench = {
   readonly transactions: number
   readonly recorded: readonly Growth[]
-  readonly folded: readonly Growth[]
   readonly journalBytesEach: number
 }
 
@@ -89,11 +87,9 @@ export const benchGrowth = async (): Promise<GrowthBench> => {
       return left === undefined
     })
     const recorded = await sizesOf(sql)
-    await foldAttempts(api.ctx.db, { limit: 2 * TRANSACTIONS, afterDays: 0 })
     return {
       transactions: TRANSACTIONS,
       recorded: growthOf(before, recorded),
-      folded: growthOf(before, await sizesOf(sql)),
       journalBytesEach: ((await journalBytes()) - journalBefore) / TRANSACTIONS,
     }
   } finally {
@@ -104,7 +100,7 @@ export const benchGrowth = async (): Promise<GrowthBench> => {
   }
 }
 
-export const growthTable = ({ transactions, recorded, folded, journalBytesEach }: GrowthBench): readonly string[] => {
+export const growthTable = ({ transactions, recorded, journalBytesEach }: GrowthBench): readonly string[] => {
   const figure = (value: number, digits = 0) => value.toFixed(digits).padStart(12)
   const lines = (growths: readonly Growth[]) => [
     ...growths.map(
@@ -116,8 +112,6 @@ export const growthTable = ({ transactions, recorded, folded, journalBytesEach }
   return [
     `\nWhat a payment adds (${transactions} of them)${'rows'.padStart(5)}${'bytes a row'.padStart(12)}${'bytes'.padStart(12)}`,
     ...lines(recorded),
-    '  after its attempts are folded',
-    ...lines(folded),
     `  ${'a journal'.padEnd(52)}${figure(journalBytesEach)}`,
   ]
 }

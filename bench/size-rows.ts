@@ -124,13 +124,17 @@ const makeTransactions = async (sql: Sql, { projectId, transactions }: Transacti
       (select n, n >= ${transactions - WAITING} as waits, now() - make_interval(secs => ${transactions} - n) as at
         from generate_series(0, ${transactions - 1}) n) planned
     join bench_signers signer on signer.index = n % (select count(*) from bench_signers);
-    insert into attempts (network, hash, transaction_id, kind, rung, raw, max_fee_per_gas, broadcast_at)
-    select 'Ethereum', ${hashSql('rung')}, ${idSql('transaction', 'n')}, case rung when 6 then 'cancel' else 'rung' end,
-      rung % 6, case when n >= ${transactions - WAITING} then '0x02' end, 1000000000::bigint * (1 + rung),
-      case rung when 0 then now() - make_interval(secs => ${transactions} - n) end
-    from generate_series(0, ${transactions - 1}) n, generate_series(0, 6) rung;
+    insert into ladders (transaction_id, network, hashes, hash_keys, raws, max_fees_per_gas, accepted_at, last_errors)
+    select ${idSql('transaction', 'n')}, 'Ethereum', hashes,
+      array(select ('x' || encode(substr(hash, 1, 8), 'hex'))::bit(64)::bigint from unnest(hashes) hash),
+      case when n >= ${transactions - WAITING} then array_fill('\\x02'::bytea, array[7]) end,
+      array(select 1000000000::bigint * rung from generate_series(1, 7) rung),
+      array[now() - make_interval(secs => ${transactions} - n)] || array_fill(null::timestamptz, array[6]),
+      array_fill(null::text, array[7])
+    from generate_series(0, ${transactions - 1}) n, lateral (
+      select array_agg(decode(substr(${hashSql('rung')}, 3), 'hex') order by rung) as hashes from generate_series(0, 6) rung) made;
     drop table bench_signers;
-    analyze transactions, attempts`)
+    analyze transactions, ladders`)
 }
 
 const hashSql = (rung: string): string => `'0x' || md5('hash' || n || ' ' || ${rung}) || md5(n || ' hash ' || ${rung})`

@@ -2,7 +2,7 @@
 // two blocks. All that waits is in the node's pool, and a block's gas limit says how many of it come into the block.
 
 import postgres from 'postgres'
-import { insertAttempts } from '../db/queries/attempts.ts'
+import { insertLadder } from '../db/queries/attempts.ts'
 import { lockSigner } from '../db/queries/transactions.ts'
 import { transactions } from '../db/schema.ts'
 import { startRound } from '../src/blocks/follow.ts'
@@ -82,14 +82,9 @@ const record = async (
         ...{ to: RECIPIENT, value: 1n, input: '0x', gasLimit: TRANSFER_GAS, worstCost: 1n, rungs: RUNGS },
         ...{ status: 'pending', shownHash: hash, broadcastAt: now, clockStartedAt: now },
       })
-      await insertAttempts(tx, { network: NETWORK, transactionId: id }, [
-        { hash, raw, maxFeePerGas: 1n, kind: 'rung', rung: 0 },
-        ...Array.from({ length: RUNGS - 1 }, (_, index) => ({
-          ...unsent(raw),
-          kind: 'rung' as const,
-          rung: index + 1,
-        })),
-        { ...unsent(raw), kind: 'cancel', rung: 0 },
+      await insertLadder(tx, { network: NETWORK, transactionId: id }, [
+        { hash, raw, maxFeePerGas: 1n },
+        ...Array.from({ length: RUNGS }, () => unsent(raw)),
       ])
     }
   })

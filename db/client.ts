@@ -14,7 +14,7 @@ import { MEANING } from './words.ts'
 type NoSchema = Record<string, never>
 
 type HasSend = {
-  /** For `prepare`. @returns the columns of each row, with times as texts. */
+  /** For `prepare`. @returns the columns of each row, with times and lists as texts. */
   readonly send: (statement: { readonly text: string; readonly values?: unknown[] }) => Promise<readonly unknown[][]>
 }
 
@@ -281,12 +281,14 @@ class Lanes {
   }
 }
 
-const TIMES: ReadonlySet<number> = new Set([pg.types.builtins.TIMESTAMPTZ, pg.types.builtins.TIMESTAMP])
+/** The types bytea[], timestamptz[] and numeric[], which pg does not name. */
+const LISTS = [1001, 1185, 1231]
+const AS_TEXT: ReadonlySet<number> = new Set([pg.types.builtins.TIMESTAMPTZ, pg.types.builtins.TIMESTAMP, ...LISTS])
 
-/** As drizzle has times read: its columns decode them. */
+/** As drizzle has times read: its columns decode them; lists likewise (tables.ts). */
 const types = {
   getTypeParser: (id: number, format?: 'text' | 'binary') =>
-    TIMES.has(id) ? String : pg.types.getTypeParser(id, format as 'text'),
+    AS_TEXT.has(id) ? String : pg.types.getTypeParser(id, format as 'text'),
 }
 
 const sendBy =

@@ -26,7 +26,6 @@ export const JOB_PAYLOADS = {
   drop_events: Type.Object({}),
   expire_approvals: Type.Object({}),
   note_heads: Type.Object({}),
-  fold_attempts: Type.Object({}),
   send_mail: Type.Object({ mailId: Type.String() }),
   deliver_webhooks: Type.Object({ endpointId: Type.String() }),
 } as const

@@ -32,10 +32,27 @@ export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
   dataType: () => 'bytea',
 })
 
-/** Hashes, 32 bytes each; as `0x` hex. PostgreSQL writes them. */
-export const hashes = customType<{ data: readonly string[]; driverData: readonly Buffer[] }>({
+/** A list of bytes, each as `0x` hex. Only statements of `prepare` read it: their connection gives texts. */
+export const hexes = customType<{ data: readonly string[]; driverData: string }>({
   dataType: () => 'bytea[]',
-  fromDriver: (value) => value.map((hash) => `0x${hash.toString('hex')}`),
+  toDriver: (value) => `{${value.map((hex) => `"\\\\x${hex.slice(2)}"`).join()}}`,
+  fromDriver: (text) => (text.match(/[0-9a-f]{2,}/g) ?? []).map((hex) => `0x${hex}`),
+})
+
+const itemsIn = (list: string): readonly string[] => list.slice(1, -1).split(',').filter(Boolean)
+
+/** Likewise of uint256. */
+export const uint256s = customType<{ data: readonly bigint[]; driverData: string }>({
+  dataType: () => 'numeric(78, 0)[]',
+  toDriver: (value) => `{${value.join()}}`,
+  fromDriver: (text) => itemsIn(text).map(uint256In),
+})
+
+/** Likewise of times, some of which are null. */
+export const instants = customType<{ data: readonly (Date | null)[]; driverData: string }>({
+  dataType: () => 'timestamp (6) with time zone[]',
+  toDriver: (value) => `{${value.map((at) => at?.toISOString() ?? 'NULL').join()}}`,
+  fromDriver: (text) => itemsIn(text).map((at) => (at === 'NULL' ? null : new Date(at.replaceAll('"', '')))),
 })
 
 /** We never write NaN, but another program may. */

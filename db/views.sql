@@ -109,28 +109,22 @@ left join strongroom_views.lowest_waiting lowest
 
 -- Transactions.
 
--- The place of a folded attempt is its number, from 1.
+-- An attempt's number, from 1, is its place in the ladder's lists.
 create function strongroom_views.attempt_kind(place bigint, rungs integer) returns text language sql immutable as $$
   select case sign(place - rungs - 1) when -1 then 'rung' when 0 then 'cancel' else 'former_cancel' end
 $$;
 
 create view strongroom_views.attempts as
-select attempt.transaction_id, attempt.network,
-  case attempt.kind when 'rung' then attempt.rung when 'cancel' then transaction.rungs
-    else transaction.rungs + 1 + attempt.rung end + 1 as attempt,
-  attempt.kind, attempt.hash,
-  case attempt.kind when 'rung' then attempt.rung = transaction.chosen when 'cancel' then transaction.rungs = transaction.chosen
-    else false end as chosen,
-  coalesce(attempt.hash = transaction.shown_hash and transaction.mined_block_hash is not null, false) as mined,
-  attempt.max_fee_per_gas, attempt.broadcast_at as accepted_at, attempt.last_error as refusal, attempt.raw is not null as sendable
-from public.attempts attempt
-join public.transactions transaction on transaction.id = attempt.transaction_id
-union all
-select transaction.id, transaction.network, folded.place::integer, strongroom_views.attempt_kind(folded.place, transaction.rungs),
-  '0x' || encode(folded.hash, 'hex'), folded.place = transaction.chosen + 1,
-  coalesce('0x' || encode(folded.hash, 'hex') = transaction.shown_hash and transaction.mined_block_hash is not null, false),
-  null, null, null, false
-from public.transactions transaction, unnest(transaction.attempt_hashes) with ordinality as folded(hash, place);
+select ladder.transaction_id, ladder.network, each.place::integer as attempt,
+  strongroom_views.attempt_kind(each.place, transaction.rungs) as kind, named.hash,
+  each.place = transaction.chosen + 1 as chosen,
+  coalesce(named.hash = transaction.shown_hash and transaction.mined_block_hash is not null, false) as mined,
+  each.max_fee_per_gas, each.accepted_at, each.refusal, ladder.raws is not null as sendable
+from public.ladders ladder
+join public.transactions transaction on transaction.id = ladder.transaction_id
+cross join unnest(ladder.hashes, ladder.max_fees_per_gas, ladder.accepted_at, ladder.last_errors)
+  with ordinality as each(hash, max_fee_per_gas, accepted_at, refusal, place)
+cross join lateral (select '0x' || encode(each.hash, 'hex') as hash) named;
 
 -- First the cause as a word, from the strongest evidence to the weakest; then the sentence. Rows are looked up by key with a
 -- limit, because the planner's estimates would make it scan whole tables. The lowest waiting ones are one value, computed once and
@@ -144,9 +138,9 @@ select transaction.id, transaction.project_id, transaction.wallet_id, transactio
   cause.word as cause, why.sentence as why,
   case when cause.word = 'behind' then lowest.transaction_id end as waits_for,
   transaction.chosen + 1 as attempt, transaction.rungs, transaction.is_cut_by_funds as cut_by_funds, state.cancelling, transaction.given_up,
-  coalesce(chosen.hash, '0x' || encode(transaction.attempt_hashes[transaction.chosen + 1], 'hex')) as attempt_hash,
+  chosen.hash as attempt_hash,
   chosen.broadcast_at as accepted_at, chosen.last_error as refusal, clock.climbs_at, clock.gives_up_at,
-  transaction.shown_hash, transaction.mined_block_number, transaction.mined_block_hash, shown.kind as mined_attempt,
+  transaction.shown_hash, transaction.mined_block_number, transaction.mined_block_hash, chosen.shown_kind as mined_attempt,
   depth.blocks as confirmations, followed.confirmations as confirmations_needed,
   transaction.error_code, transaction.error, transaction.contract_address,
   transaction.broadcast_at, transaction.settled_at, transaction.updated_at,
@@ -154,21 +148,14 @@ select transaction.id, transaction.project_id, transaction.wallet_id, transactio
   job.last_error as job_error
 from public.transactions transaction
 left join lateral (
-  select * from public.attempts
-  where transaction_id = transaction.id
-    and kind = case when transaction.chosen = transaction.rungs then 'cancel' else 'rung' end
-    and rung = case when transaction.chosen = transaction.rungs then 0 else transaction.chosen end
+  select '0x' || encode(hashes[transaction.chosen + 1], 'hex') as hash, max_fees_per_gas[transaction.chosen + 1] as max_fee_per_gas,
+    accepted_at[transaction.chosen + 1] as broadcast_at, last_errors[transaction.chosen + 1] as last_error,
+    case when transaction.mined_block_hash is not null then (
+      select strongroom_views.attempt_kind(place, transaction.rungs) from unnest(hashes) with ordinality as each(hash, place)
+      where '0x' || encode(each.hash, 'hex') = transaction.shown_hash limit 1) end as shown_kind
+  from public.ladders where transaction_id = transaction.id
   limit 1
 ) chosen on true
-left join lateral (
-  select kind from public.attempts
-  where network = transaction.network and hash = transaction.shown_hash and transaction.mined_block_hash is not null
-  union all
-  select strongroom_views.attempt_kind(folded.place, transaction.rungs)
-  from unnest(transaction.attempt_hashes) with ordinality as folded(hash, place)
-  where '0x' || encode(folded.hash, 'hex') = transaction.shown_hash and transaction.mined_block_hash is not null
-  limit 1
-) shown on true
 left join lateral jsonb_to_record(
   case when transaction.status in ('submitted', 'pending') and transaction.mined_block_hash is null then (
     select jsonb_object_agg(each.network || ' ' || each.signer_address, to_jsonb(each)) from strongroom_views.lowest_waiting each
@@ -215,7 +202,7 @@ cross join lateral (
   select case
     when not state.live and transaction.final then null
     when not state.live then 'not_final'
-    when state.mined and shown.kind <> 'rung' then 'cancel_mined'
+    when state.mined and chosen.shown_kind <> 'rung' then 'cancel_mined'
     when state.mined then 'confirming'
     when lowest.transaction_id <> transaction.id then 'behind'
     when chosen.last_error = 'waits for its contract wallet to be deployed' then 'not_deployed'
@@ -395,7 +382,7 @@ comment on column strongroom_views.signers.pending_count is 'The same, with thos
 comment on column strongroom_views.signers.balance is 'Its balance then, in base units.';
 comment on column strongroom_views.signers.heard_at is 'When the node was asked.';
 
-comment on view strongroom_views.attempts is 'The signed encodings of each transaction: rungs at rising fees, then the cancel. Their bytes are not shown. A week after the transaction is final only its hashes are kept.';
+comment on view strongroom_views.attempts is 'The signed encodings of each transaction: rungs at rising fees, then the cancel. Their bytes are not shown.';
 comment on column strongroom_views.attempts.transaction_id is 'The transaction.';
 comment on column strongroom_views.attempts.network is 'The network.';
 comment on column strongroom_views.attempts.attempt is 'Its place on the ladder, from 1; the cancel is last.';
@@ -403,8 +390,8 @@ comment on column strongroom_views.attempts.kind is 'rung, cancel, or former_can
 comment on column strongroom_views.attempts.hash is 'Its hash.';
 comment on column strongroom_views.attempts.chosen is 'Whether it is the attempt that is sent now.';
 comment on column strongroom_views.attempts.mined is 'Whether it is in a block.';
-comment on column strongroom_views.attempts.max_fee_per_gas is 'Its fee cap in wei: no block with a higher base fee takes it. Null on Polkadot and Vara, and when only hashes are kept.';
-comment on column strongroom_views.attempts.accepted_at is 'When a node first accepted it. Null when only hashes are kept.';
+comment on column strongroom_views.attempts.max_fee_per_gas is 'Its fee cap in wei: no block with a higher base fee takes it. Null on Polkadot and Vara.';
+comment on column strongroom_views.attempts.accepted_at is 'When a node first accepted it.';
 comment on column strongroom_views.attempts.refusal is 'The node''s last refusal; null after it accepted the attempt.';
 comment on column strongroom_views.attempts.sendable is 'Whether its bytes are kept, which is until the transaction is final.';
 

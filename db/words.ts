@@ -49,6 +49,7 @@ export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
 /** `former_cancel`: a cancel that may have been sent before a speed-up. */
 export const ATTEMPT_KINDS = ['rung', 'cancel', 'former_cancel'] as const
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 
 /** The `last_error` of an attempt in no block whose nonce is used on the chain. The operators' views read it. */
 export const NONCE_USED = 'the nonce is used on the chain'

@@ -39,7 +39,6 @@ export const CRONTAB = [
   '53 * * * * drop_events',
   '* * * * * expire_approvals ?max=5&jobKey=expire_approvals',
   '* * * * * note_heads ?max=1&jobKey=note_heads',
-  '*/10 * * * * fold_attempts ?max=5&jobKey=fold_attempts',
 ].join('\n')
 
 /** Running jobs get the abort signal this long after the queue begins to stop. */

@@ -249,7 +249,6 @@ describe('a table that decides who may do something', () => {
   /** What else an API, a command or the console writes, and why nobody gains from an undone write there. */
   const OTHERS: Readonly<Record<string, string>> = {
     abiItems: 'without its items an ABI names no function, and an item that stayed is named by `audit verify`',
-    attempts: 'nothing is sent without it',
     backfills: 'history',
     collections: 'history',
     contractFacts: 'an API asks the node for what is not there',
@@ -258,6 +257,7 @@ describe('a table that decides who may do something', () => {
     events: 'events; a receiver sees a gap',
     hostedImages: 'logos',
     idempotencyKeys: 'compared where it is written, in the round trip of a signature',
+    ladders: 'nothing is sent without it',
     listedTokens: 'names of tokens',
     lostTransactions: 'a repetition is let through as before there was such a row',
     metadataDocuments: 'metadata of NFTs',

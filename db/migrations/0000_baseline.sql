@@ -402,19 +402,15 @@ CREATE TABLE "retired_keys" (
 	CONSTRAINT "retired_keys_secret" CHECK ("secret" = any ('{SERVICE_KEY,IDENTITY_KEY}'::text[]))
 );
 --> statement-breakpoint
-CREATE TABLE "attempts" (
+CREATE TABLE "ladders" (
+	"transaction_id" uuid PRIMARY KEY NOT NULL,
 	"network" text NOT NULL,
-	"hash" text NOT NULL,
-	"transaction_id" uuid NOT NULL,
-	"kind" text NOT NULL,
-	"rung" smallint NOT NULL,
-	"raw" text,
-	"max_fee_per_gas" numeric(78, 0),
-	"broadcast_at" timestamp (6) with time zone,
-	"last_error" text,
-	CONSTRAINT "attempts_network_hash_pk" PRIMARY KEY("network","hash"),
-	CONSTRAINT "attempts_rung" UNIQUE("transaction_id","kind","rung"),
-	CONSTRAINT "attempts_kind" CHECK ("kind" = any ('{rung,cancel,former_cancel}'::text[]))
+	"hashes" "bytea"[] NOT NULL,
+	"hash_keys" bigint[] NOT NULL,
+	"raws" "bytea"[],
+	"max_fees_per_gas" numeric(78, 0)[],
+	"accepted_at" timestamp (6) with time zone[] NOT NULL,
+	"last_errors" text[] NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "lost_transactions" (
@@ -457,8 +453,6 @@ CREATE TABLE "transactions" (
 	"error" text,
 	"holds_nonce" boolean DEFAULT true NOT NULL,
 	"final" boolean DEFAULT false NOT NULL,
-	"attempt_hashes" "bytea"[],
-	"attempt_hash_keys" bigint[],
 	"born_at_block" bigint,
 	"valid_until_block" bigint,
 	"rungs" smallint NOT NULL,
@@ -481,7 +475,6 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_fee_asset" CHECK (("transactions"."fee_asset" is null) = ("transactions"."fee_asset_cost" is null)),
 	CONSTRAINT "transactions_status" CHECK ("status" = any ('{submitted,pending,success,failed}'::text[])),
 	CONSTRAINT "transactions_error_code" CHECK ("error_code" = any ('{execution_reverted,contract_wallet_not_deployed,expired,nonce_taken,reorganised}'::text[])),
-	CONSTRAINT "transactions_folded_is_final" CHECK (("transactions"."final" or "transactions"."attempt_hashes" is null) and ("transactions"."attempt_hashes" is null) = ("transactions"."attempt_hash_keys" is null)),
 	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
 	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
 	CONSTRAINT "transactions_traceparent" CHECK (length("transactions"."traceparent") = 55),
@@ -888,7 +881,7 @@ ALTER TABLE "operator_passkeys" ADD CONSTRAINT "operator_passkeys_operator_name_
 ALTER TABLE "operator_tokens" ADD CONSTRAINT "operator_tokens_operator_name_operators_name_fk" FOREIGN KEY ("operator_name") REFERENCES "public"."operators"("name") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "attempts" ADD CONSTRAINT "attempts_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "ladders" ADD CONSTRAINT "ladders_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "lost_transactions" ADD CONSTRAINT "lost_transactions_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "signers" ADD CONSTRAINT "signers_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "transactions" ADD CONSTRAINT "transactions_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
@@ -947,6 +940,7 @@ CREATE INDEX "operator_tokens_operator" ON "operator_tokens" USING btree ("opera
 CREATE INDEX "operator_tokens_expiry" ON "operator_tokens" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> statement-breakpoint
 CREATE INDEX "idempotency_keys_age" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "ladders_hashes" ON "ladders" USING gin ("hash_keys") WITH (fastupdate=false);--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_one_a_nonce" ON "transactions" USING btree ("network","signer_address","nonce") WHERE "transactions"."holds_nonce";--> statement-breakpoint
 CREATE INDEX "transactions_unfinished" ON "transactions" USING btree ("network","updated_at") WHERE not "transactions"."final";--> statement-breakpoint
 CREATE INDEX "transactions_in_a_block" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null;--> statement-breakpoint
@@ -960,8 +954,6 @@ CREATE INDEX "transactions_mortal" ON "transactions" USING btree ("network","val
 CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint
 CREATE INDEX "transactions_created" ON "transactions" USING btree ("network","contract_address") WHERE contract_address is not null;--> statement-breakpoint
-CREATE INDEX "transactions_unfolded" ON "transactions" USING btree ("updated_at") WHERE "transactions"."final" and "transactions"."attempt_hashes" is null;--> statement-breakpoint
-CREATE INDEX "transactions_attempt_hashes" ON "transactions" USING gin ("attempt_hash_keys") WITH (fastupdate=false) WHERE "transactions"."attempt_hash_keys" is not null;--> statement-breakpoint
 CREATE INDEX "email_codes_expiry" ON "email_codes" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "mails_age" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "nonces_expiry" ON "nonces" USING btree ("expires_at");--> statement-breakpoint

@@ -1,13 +1,67 @@
-// Attempts: what is written of them, their refusals, the ladder of a transaction that is sped up, and what stays of
-// them when the transaction is final.
+// Attempts: the lists of a ladder as attempts, what is written of them, their refusals, and how they are found.
 
-import { and, eq, gte, type SQL, sql } from 'drizzle-orm'
+import { and, type Column, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { type Given, prepare } from '../prepare.ts'
-import { encodeRows, type Ids, isOneOf, readValue } from '../rows.ts'
-import { attempts, transactions } from '../schema.ts'
-import { type Network, REFUSALS, type Refusal } from '../words.ts'
-import type { AttemptRow, TransactionRow } from './transactions.ts'
+import { type Ids, isOneOf, pickColumns } from '../rows.ts'
+import { ladders, transactions } from '../schema.ts'
+import { type AttemptKind, type Network, REFUSALS, type Refusal } from '../words.ts'
+import type { TransactionRow } from './transactions.ts'
+
+/** One signed encoding of a transaction. */
+export type AttemptRow = {
+  readonly transactionId: string
+  readonly network: Network
+  readonly hash: string
+  readonly kind: AttemptKind
+  /** Its number among those of its kind. */
+  readonly rung: number
+  /** null once erased. */
+  readonly raw: string | null
+  /** In wei; null if the runtime sets the fee. */
+  readonly maxFeePerGas: bigint | null
+  readonly broadcastAt: Date | null
+  readonly lastError: string | null
+}
+
+export const LADDER = pickColumns(
+  ladders,
+  'transactionId',
+  'network',
+  'hashes',
+  'raws',
+  'maxFeesPerGas',
+  'acceptedAt',
+  'lastErrors',
+)
+
+type LadderRow = Omit<typeof ladders.$inferSelect, 'hashKeys'>
+
+const placeOf = (number: number, rungs: number): Pick<AttemptRow, 'kind' | 'rung'> => {
+  if (number < rungs) return { kind: 'rung', rung: number }
+  return number === rungs ? { kind: 'cancel', rung: 0 } : { kind: 'former_cancel', rung: number - rungs - 1 }
+}
+
+/** A ladder's attempts by their numbers. @param input.rungs of its transaction, as of the same time. */
+export const attemptsOf = (ladder: LadderRow, { rungs }: Pick<TransactionRow, 'rungs'>): readonly AttemptRow[] => {
+  const { transactionId, network, hashes, raws, maxFeesPerGas, acceptedAt, lastErrors } = ladder
+  return hashes.map((hash, number) => ({
+    ...placeOf(number, rungs),
+    transactionId,
+    network,
+    hash,
+    raw: raws?.[number] ?? null,
+    maxFeePerGas: maxFeesPerGas?.[number] ?? null,
+    broadcastAt: acceptedAt[number] ?? null,
+    lastError: lastErrors[number] ?? null,
+  }))
+}
+
+/** What the chosen attempt of a transaction has in one of its ladder's lists. */
+export const chosenOf = <Value>(list: Column) => sql<Value>`${list}[${transactions.chosen} + 1]`
+
+/** The hash in an expression of bytes, as `0x` hex. */
+export const hexOf = (bytes: SQL) => sql<string>`'0x' || encode(${bytes}, 'hex')`
 
 /** The words for a signer that cannot pay begin with this. */
 const UNPAYABLE = 'insufficient_funds: '
@@ -25,77 +79,116 @@ export const readRefusal = (lastError: string | null): Refusal | null =>
 
 export const isUnpayable = (lastError: string | null): boolean => lastError?.startsWith(UNPAYABLE) === true
 
-/** Inserts a transaction's attempts, by a statement with the same text for any number of them. */
-export const insertAttempts = async (
-  tx: Tx,
-  input: { readonly network: Network; readonly transactionId: string },
-  signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw' | 'maxFeePerGas'>[],
-) => {
-  await tx.execute(sql`
-    insert into public.attempts (network, hash, transaction_id, kind, rung, raw, max_fee_per_gas)
-    select ${input.network}, attempt.hash, ${input.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw,
-      attempt."maxFeePerGas"
-    from json_to_recordset(${encodeRows(signed)}::text::json) as attempt(
-      hash text, kind text, rung smallint, raw text, "maxFeePerGas" numeric)`)
-}
+type Signed = Pick<AttemptRow, 'hash' | 'raw' | 'maxFeePerGas'> & Partial<Pick<AttemptRow, 'broadcastAt' | 'lastError'>>
 
-type Hashes = { readonly networks: readonly Network[]; readonly hashes: readonly string[] }
+const keyOf = (hash: string): bigint => BigInt.asIntN(64, BigInt(hash.slice(0, 18)))
 
-const markAccepted = prepare((db, { networks, hashes }: Given<Hashes>) =>
-  db
-    .update(attempts)
-    .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())`, lastError: null })
-    .where(sql`${attempts.network} = any(${networks}::text[]) and ${attempts.hash} = any(${hashes}::text[])`),
+/** The lists of these attempts. Of raw bytes and of fees each attempt has some, or none has. */
+const listsOf = (signed: readonly Signed[]) => ({
+  hashes: signed.map(({ hash }) => hash),
+  hashKeys: signed.map(({ hash }) => keyOf(hash)),
+  raws: signed.some(({ raw }) => raw === null) ? null : signed.flatMap(({ raw }) => raw ?? []),
+  maxFeesPerGas: signed.some(({ maxFeePerGas: fee }) => fee === null)
+    ? null
+    : signed.flatMap(({ maxFeePerGas: fee }) => fee ?? []),
+  acceptedAt: signed.map(({ broadcastAt = null }) => broadcastAt),
+  lastErrors: signed.map(({ lastError = null }) => lastError),
+})
+
+type Lists = ReturnType<typeof listsOf>
+type Its = { readonly transactionId: string }
+
+const insertLists = prepare((db, given: Given<Its & Lists & { readonly network: Network }>) =>
+  db.insert(ladders).values({
+    transactionId: given.transactionId,
+    network: given.network,
+    hashes: given.hashes,
+    hashKeys: given.hashKeys,
+    raws: given.raws,
+    maxFeesPerGas: given.maxFeesPerGas,
+    acceptedAt: given.acceptedAt,
+    lastErrors: given.lastErrors,
+  }),
 )
 
-export const markAttemptsAccepted = async (
+/** @param signed its rungs from the lowest on, then the cancel, if it has one. */
+export const insertLadder = async (
   tx: Tx,
-  accepted: readonly { readonly network: Network; readonly hash: string }[],
+  { network, transactionId }: Its & { readonly network: Network },
+  signed: readonly Signed[],
 ) => {
-  if (accepted.length === 0) return
-  // No hash is on two networks, as the chain's id is in it.
-  const networks = [...new Set(accepted.map(({ network }) => network))]
-  await markAccepted(tx, { networks, hashes: accepted.map(({ hash }) => hash) })
+  await insertLists(tx, { network, transactionId, ...listsOf(signed) })
 }
+
+/**
+ * Puts new attempts in the place of what was never sent. A sent cancel becomes a former cancel: the tracker must
+ * recognise it in a block. `extendLadder` follows, and the caller has locked the transaction.
+ * @param signed the new rungs from `fromRung` on, then the new cancel.
+ */
+export const replaceUnsent = async (
+  tx: Tx,
+  input: Its & { readonly fromRung: number; readonly isCancelUnsent: boolean },
+  signed: readonly Signed[],
+) => {
+  const { transactionId, fromRung, isCancelUnsent } = input
+  const [found] = await readLadder(tx, { transactionId })
+  if (found === undefined) throw new Error('a transaction without attempts')
+  const its = attemptsOf(found.ladder, found)
+  const isCancelKept = ({ kind }: AttemptRow) => kind === 'cancel' && !isCancelUnsent
+  const lists = listsOf([
+    ...its.filter(({ kind, rung }) => kind === 'rung' && rung < fromRung),
+    ...signed,
+    ...its.filter(({ kind }) => kind === 'former_cancel'),
+    ...its.filter(isCancelKept),
+  ])
+  await tx.update(ladders).set(lists).where(eq(ladders.transactionId, transactionId))
+}
+
+const readLadder = prepare((db, { transactionId }: Given<Its>) =>
+  db
+    .select({ ladder: LADDER, rungs: transactions.rungs })
+    .from(ladders)
+    .innerJoin(transactions, eq(transactions.id, ladders.transactionId))
+    .where(eq(ladders.transactionId, transactionId))
+    .for('update', { of: ladders }),
+)
+
+const MARK_ACCEPTED = `
+update public.ladders ladder set
+  accepted_at[array_position(hashes, its.hash)] = coalesce(accepted_at[array_position(hashes, its.hash)], now()),
+  last_errors[array_position(hashes, its.hash)] = null
+from unnest($1::uuid[], $2::bytea[]) its(id, hash)
+where ladder.transaction_id = its.id and its.hash = any(hashes)`
+
+/** @param accepted of each transaction at most one. */
+export const markAttemptsAccepted = async (tx: Tx, accepted: readonly (Its & { readonly hash: string })[]) => {
+  if (accepted.length === 0) return
+  const ids = accepted.map(({ transactionId }) => transactionId)
+  const hashes = ladders.hashes.mapToDriverValue(accepted.map(({ hash }) => hash))
+  await tx.send({ text: MARK_ACCEPTED, values: [ids, hashes] })
+}
+
+const RECORD_ERROR = `
+update public.ladders set last_errors[array_position(hashes, $2::bytea)] = $3
+where transaction_id = $1 and $2::bytea = any(hashes)`
 
 export const recordAttemptError = async (
   db: Queryable,
-  input: { readonly network: Network; readonly hash: string; readonly error: string },
+  { transactionId, hash, error }: Pick<AttemptRow, 'transactionId' | 'hash'> & { readonly error: string },
 ) => {
-  await db
-    .update(attempts)
-    .set({ lastError: input.error })
-    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
+  await db.send({ text: RECORD_ERROR, values: [transactionId, `\\x${hash.slice(2)}`, error] })
 }
 
 const eraseBytes = prepare((db, { ids }: Given<Ids>) =>
-  db.update(attempts).set({ raw: null }).where(isOneOf(attempts.transactionId, ids)),
+  db
+    .update(ladders)
+    .set({ raws: null })
+    .where(and(isOneOf(ladders.transactionId, ids), isNotNull(ladders.raws))),
 )
 
 /** Erases signed bytes, because any reader of them could send them. The hashes stay. */
 export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]) => {
   if (transactionIds.length > 0) await eraseBytes(tx, { ids: transactionIds })
-}
-
-/** Deletes what was never sent. A sent cancel becomes a former cancel: the tracker must recognise it in a block. */
-export const eraseUnsent = async (
-  tx: Tx,
-  input: { readonly transactionId: string; readonly fromRung: number; readonly isCancelUnsent: boolean },
-) => {
-  const { transactionId, fromRung, isCancelUnsent } = input
-  const ofIt = eq(attempts.transactionId, transactionId)
-  await tx.delete(attempts).where(and(ofIt, eq(attempts.kind, 'rung'), gte(attempts.rung, fromRung)))
-  const isCancel = and(ofIt, eq(attempts.kind, 'cancel'))
-  if (isCancelUnsent) return void (await tx.delete(attempts).where(isCancel))
-  await tx
-    .update(attempts)
-    .set({
-      kind: 'former_cancel',
-      rung: sql`(
-        select count(*) from public.attempts former
-        where former.transaction_id = ${transactionId} and former.kind = 'former_cancel')`,
-    })
-    .where(isCancel)
 }
 
 /** Stores the new ladder's size and clears the give-up; `recordObservation` then chooses the rung. */
@@ -110,77 +203,38 @@ export const extendLadder = async (
     .where(eq(transactions.id, id))
 }
 
-// Attempts of final transactions, folded to their hashes: seven rows of some 300 bytes each, with their indexes, become
-// an array in the transaction's row. The place in the array is the attempt's number, from which its kind and rung
-// follow.
+/** The hashes of a transaction's attempts, by their numbers. */
+export const readAttemptHashes = async (db: Queryable, transactionId: string): Promise<readonly string[]> =>
+  (await hashesOf(db, { transactionId }))[0]?.hashes ?? []
 
-/** Until then operators see the fees and refusals of each attempt. */
-export const FOLDED_AFTER_DAYS = 7
+const hashesOf = prepare((db, { transactionId }: Given<Its>) =>
+  db.select({ hashes: ladders.hashes }).from(ladders).where(eq(ladders.transactionId, transactionId)),
+)
 
-/** Folds the attempts of old final transactions. Waits for no lock. @returns how many transactions it has folded. */
-export const foldAttempts = async (db: Queryable, input: { readonly limit: number; readonly afterDays: number }) =>
-  (await readValue<number>(db)`
-    with due as (
-      select id from public.transactions
-      where final and attempt_hashes is null and updated_at < now() - make_interval(days => ${input.afterDays})
-      order by updated_at limit ${input.limit} for update skip locked
-    ), ladders as (
-      select due.id, coalesce(array_agg(decode(substr(attempt.hash, 3), 'hex')
-          order by case attempt.kind when 'rung' then 0 when 'cancel' then 1 else 2 end, attempt.rung)
-          filter (where attempt.hash is not null), '{}') as hashes,
-        coalesce(array_agg(('x' || substr(attempt.hash, 3, 16))::bit(64)::bigint)
-          filter (where attempt.hash is not null), '{}') as keys
-      from due left join public.attempts attempt on attempt.transaction_id = due.id
-      group by due.id
-    ), folded as (
-      update public.transactions set attempt_hashes = ladders.hashes, attempt_hash_keys = ladders.keys from ladders where transactions.id = ladders.id
-      returning transactions.id
-    ), deleted as (
-      delete from public.attempts where transaction_id in (select id from folded)
-    )
-    select count(*)::int as folded from folded`) ?? 0
-
-/** Makes a transaction's attempts rows again. Their fees, refusals and times of acceptance stay lost. */
-export const unfoldAttempts = async (tx: Tx, transactionId: string) => {
-  // Locked first, so that the job folds nothing between the two other statements.
-  await tx.execute(sql`select from public.transactions where id = ${transactionId} for update`)
-  await tx.execute(sql`
-    insert into public.attempts (network, hash, transaction_id, kind, rung)
-    select network, '0x' || encode(hash, 'hex'), id, attempt_kind,
-      place - case attempt_kind when 'rung' then 1 when 'cancel' then place else rungs + 2 end
-    from public.transactions, unnest(attempt_hashes) with ordinality as attempt(hash, place),
-      lateral (select case sign(place - rungs - 1) when -1 then 'rung' when 0 then 'cancel' else 'former_cancel' end) as its(attempt_kind)
-    where id = ${transactionId}`)
-  await tx.execute(
-    sql`update public.transactions set attempt_hashes = null, attempt_hash_keys = null where id = ${transactionId}`,
-  )
-}
-
-/** The hashes of a transaction's attempts, by their numbers if they are folded. */
-export const readAttemptHashes = async (db: Queryable, transactionId: string): Promise<readonly string[]> => {
-  const rows = await db
-    .select({ hash: attempts.hash, folded: transactions.attemptHashes })
-    .from(transactions)
-    .leftJoin(attempts, eq(attempts.transactionId, transactions.id))
-    .where(eq(transactions.id, transactionId))
-  return rows.flatMap(({ hash, folded }) => folded ?? (hash === null ? [] : [hash]))
-}
-
-const keyOf = (hash: string): string => String(BigInt.asIntN(64, BigInt(hash.slice(0, 18))))
+/** A condition: the transaction has an attempt with this hash. @param input.network null: of any network. */
+export const hasHash = (input: { readonly network: string | null; readonly hash: string }): SQL => sql`
+  ${transactions.id} in (
+    select ladder.transaction_id from public.ladders ladder
+    where ladder.hash_keys @> array[${String(keyOf(input.hash))}::bigint]
+      and decode(${input.hash.slice(2)}, 'hex') = any(ladder.hashes)
+      and ${input.network === null ? sql`true` : sql`ladder.network = ${input.network}`})`
 
 /**
- * A condition: the transaction has an attempt with this hash, folded or not.
- * @param input.network null: of any network. The key of the table of attempts begins with it.
+ * The attempts with some hashes, for a FROM: `hash` in bytes, `transaction_id`. Each is looked up: for a list of keys
+ * the planner would scan the table.
  */
-export const hasHash = (input: { readonly network: string | null; readonly hash: string }): SQL => {
-  const isOfNetwork =
-    input.network === null
-      ? sql`attempt.network in (select name from public.networks)`
-      : sql`attempt.network = ${input.network}`
-  return sql`${transactions.id} in (
-    select attempt.transaction_id from public.attempts attempt where ${isOfNetwork} and attempt.hash = ${input.hash}
-    union all
-    select folded.id from public.transactions folded
-    where folded.attempt_hash_keys @> array[${keyOf(input.hash)}::bigint]
-      and decode(${input.hash.slice(2)}, 'hex') = any(folded.attempt_hashes))`
+export const attemptsWith = ({
+  network,
+  hashes,
+}: {
+  readonly network: Network
+  readonly hashes: readonly string[]
+}) => {
+  const keys = `{${hashes.map(keyOf).join()}}`
+  return sql`unnest(${keys}::bigint[], ${ladders.hashes.mapToDriverValue(hashes)}::bytea[]) asked(key, hash),
+    lateral (
+      select ladder.transaction_id from public.ladders ladder
+      where ladder.hash_keys @> array[asked.key] and asked.hash = any(ladder.hashes) and ladder.network = ${network}
+      offset 0
+    ) found`
 }

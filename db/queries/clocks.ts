@@ -4,10 +4,10 @@
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { readRows } from '../rows.ts'
-import { attempts, cursors, followedNetworks, signers, transactions } from '../schema.ts'
+import { cursors, followedNetworks, ladders, signers, transactions } from '../schema.ts'
 import { type Network, NONCE_USED, type Refusal, type WaitsFor } from '../words.ts'
-import { isUnpayable, readRefusal } from './attempts.ts'
-import { isChosen, isLive, ofSigner, type QuietRow, quietRows, type Signer } from './transactions.ts'
+import { chosenOf, isUnpayable, readRefusal } from './attempts.ts'
+import { isLive, ofSigner, type QuietRow, quietRows, type Signer } from './transactions.ts'
 
 type Followed = typeof followedNetworks.$inferInsert
 
@@ -50,9 +50,8 @@ export const dueClocks = (
       from (
         select waiting.*, greatest(waiting.clock_started_at, tracked.resumed_at) as counts_from,
           tracked.updated_at as block_at, (
-            select count(*)::int from public.attempts attempt
-            where attempt.transaction_id = waiting.id and attempt.kind in ('rung', 'cancel')
-              and attempt.max_fee_per_gas < ${input.askedPerGas}::numeric
+            select count(*)::int from unnest(ladder.max_fees_per_gas[1:waiting.rungs + 1]) fee
+            where fee < ${input.askedPerGas}::numeric
           ) as payable
         from (
           select network, signer_address, min(nonce) as nonce from public.transactions
@@ -60,9 +59,9 @@ export const dueClocks = (
           group by network, signer_address
         ) lowest
         join public.transactions waiting using (network, signer_address, nonce)
+        join public.ladders ladder on ladder.transaction_id = waiting.id
         join public.cursors tracked on tracked.network = ${input.network} and tracked.purpose = 'track'
-        where waiting.holds_nonce and (broadcast_at is not null or exists (
-          select from public.attempts attempt where attempt.transaction_id = waiting.id and attempt.last_error is not null))
+        where waiting.holds_nonce and (broadcast_at is not null or array_remove(last_errors, null) <> '{}')
       ) asked
     ) clocks
     where due is not null or chosen < least(payable, rungs - 1)`
@@ -98,11 +97,11 @@ export const readWaits = async (db: Queryable, ids: readonly string[]): Promise<
   const rows = await db
     .select({
       id: transactions.id,
-      lastError: attempts.lastError,
-      isTooLow: sql<boolean>`coalesce(${attempts.maxFeePerGas} < ${cursors.baseFeePerGas}, false)`,
+      lastError: chosenOf<string | null>(ladders.lastErrors),
+      isTooLow: sql<boolean>`coalesce(${chosenOf(ladders.maxFeesPerGas)} < ${cursors.baseFeePerGas}, false)`,
     })
     .from(transactions)
-    .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
+    .innerJoin(ladders, eq(ladders.transactionId, transactions.id))
     .leftJoin(cursors, and(eq(cursors.network, transactions.network), eq(cursors.purpose, 'track')))
     .where(and(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`), isLive, isNull(transactions.minedBlockHash)))
   const reasonOf = ({ lastError, isTooLow }: (typeof rows)[number]): WaitsFor | null => {

@@ -4,9 +4,9 @@ import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type Placeholder, t
 import type { Queryable, Tx } from '../client.ts'
 import { type Given, prepare, type Writer } from '../prepare.ts'
 import { pickColumns, readRows } from '../rows.ts'
-import { attempts, transactions } from '../schema.ts'
+import { ladders, transactions } from '../schema.ts'
 import type { FailureCode, Network } from '../words.ts'
-import { unfoldAttempts } from './attempts.ts'
+import { attemptsWith, hexOf } from './attempts.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
 import type { Page } from './wallets.ts'
 
@@ -16,18 +16,17 @@ const { id, minedBlockNumber, minedBlockHash } = transactions
 const isMined = and(isNotNull(minedBlockNumber), isNotNull(minedBlockHash))
 const isShown = isNotNull(transactions.shownHash)
 
-type HashesOn = { readonly network: Network; readonly hashes: readonly string[] }
-
-const attemptsWith = prepare((db, { network, hashes }: Given<HashesOn>) =>
-  db
-    .select({ hash: attempts.hash, transactionId: attempts.transactionId })
-    .from(attempts)
-    .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(and(eq(attempts.network, network), sql`${attempts.hash} = any(${hashes}::text[])`, isUnfinished)),
-)
-
-export const findAttempts = async (db: Queryable, input: HashesOn) =>
-  input.hashes.length === 0 ? [] : attemptsWith(db, input)
+/** The attempts of unfinished transactions with these hashes. */
+export const findAttempts = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly hashes: readonly string[] },
+): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> =>
+  input.hashes.length === 0
+    ? []
+    : readRows<{ hash: string; transactionId: string }>(db)`
+        select ${hexOf(sql`asked.hash`)} as hash, transaction.id as "transactionId"
+        from ${attemptsWith(input)} join public.transactions transaction
+          on transaction.id = found.transaction_id and not transaction.final`
 
 export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
 
@@ -109,8 +108,10 @@ type UnsettledPage = Page & { readonly network: Network; readonly upToBlock: big
 /** Transactions mined up to a block without a result yet, but no cancels: these only become final. */
 export const minedUnsettled = prepare((db, { network, upToBlock, offset, limit }: Given<UnsettledPage>) => {
   const isNoCancel = sql`not exists (
-    select from ${attempts} attempt
-    where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind <> 'rung')`
+    select from ${ladders} ladder
+    where ladder.transaction_id = ${id}
+      and ${transactions.shownHash} in (
+        select ${hexOf(sql`later.hash`)} from unnest(ladder.hashes[${transactions.rungs} + 1:]) later(hash)))`
   return db
     .select(SETTLED_WITH)
     .from(transactions)
@@ -185,7 +186,6 @@ export const reopenMoved = async (
   row: WasFinal,
   to: { readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string },
 ) => {
-  await unfoldAttempts(tx, row.id)
   const { rowCount } = await tx
     .update(transactions)
     .set({

@@ -3,9 +3,10 @@
 import { and, eq, gt, isNull, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { type Given, prepare } from '../prepare.ts'
-import { firstRow } from '../rows.ts'
-import { attempts, lostTransactions, networks, transactions, wallets } from '../schema.ts'
+import { firstRow, readRows } from '../rows.ts'
+import { lostTransactions, networks, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
+import { attemptsWith, hexOf } from './attempts.ts'
 import { ofSigner, type Signer } from './transactions.ts'
 import type { WalletRow } from './wallets.ts'
 
@@ -56,11 +57,11 @@ export const findKnownIds = async (db: Queryable, ids: readonly string[]): Promi
 /** Also false if an attempt from its rung on was sent: that may be mined, so nothing replaces it. */
 export const lacksAttempt = async (
   tx: Tx,
-  input: { readonly id: string; readonly network: string; readonly hash: string; readonly firstRung: number },
+  input: { readonly id: string; readonly hash: string; readonly firstRung: number },
 ) => {
-  const { id, network, hash, firstRung } = input
-  const isHindrance = sql`(other.network = ${network} and other.hash = ${hash})
-    or (other.kind = 'rung' and other.rung >= ${firstRung} and other.broadcast_at is not null)`
+  const { id, hash, firstRung } = input
+  const isHindrance = sql`decode(${hash.slice(2)}, 'hex') = any(ladder.hashes)
+    or array_remove(ladder.accepted_at[${firstRung + 1}:${transactions.rungs}], null) <> '{}'`
   const [row] = await tx
     .select({ id: transactions.id })
     .from(transactions)
@@ -68,7 +69,7 @@ export const lacksAttempt = async (
       and(
         eq(transactions.id, id),
         eq(transactions.final, false),
-        sql`not exists (select from public.attempts other where other.transaction_id = ${id} and (${isHindrance}))`,
+        sql`not exists (select from public.ladders ladder where ladder.transaction_id = ${id} and (${isHindrance}))`,
       ),
     )
     .for('update')
@@ -77,13 +78,11 @@ export const lacksAttempt = async (
 
 export const findKnownHashes = async (
   db: Queryable,
-  { network, hashes }: { readonly network: Network; readonly hashes: readonly string[] },
+  input: { readonly network: Network; readonly hashes: readonly string[] },
 ): Promise<ReadonlySet<string>> => {
-  if (hashes.length === 0) return new Set()
-  const rows = await db
-    .select({ hash: attempts.hash })
-    .from(attempts)
-    .where(and(eq(attempts.network, network), eq(attempts.hash, sql`any(${sql.param(hashes)}::text[])`)))
+  if (input.hashes.length === 0) return new Set()
+  const rows = await readRows<{ hash: string }>(db)`
+    select ${hexOf(sql`asked.hash`)} as hash from ${attemptsWith(input)}`
   return new Set(rows.map(({ hash }) => hash))
 }
 

@@ -4,14 +4,13 @@ import { and, asc, desc, eq, getTableColumns, gte, inArray, isNull, lt, lte, not
 import type { Db, Queryable, Tx } from '../client.ts'
 import { type Given, prepare } from '../prepare.ts'
 import { encodeRows, firstRow, type Ids, isOneOf, pickColumns } from '../rows.ts'
-import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
+import { ladders, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, type Refusal, TRANSACTION_STATUSES } from '../words.ts'
-import { hasHash, readRefusal } from './attempts.ts'
+import { type AttemptRow, attemptsOf, chosenOf, hasHash, hexOf, LADDER, readRefusal } from './attempts.ts'
 import { present } from './server.ts'
 import type { Reach } from './wallets.ts'
 
 export type TransactionRow = typeof transactions.$inferSelect
-export type AttemptRow = typeof attempts.$inferSelect
 export type Signer = { readonly network: Network; readonly address: string }
 
 /** Written without parameters, as in the conditions of the indexes: a generic plan can then use them. */
@@ -150,7 +149,7 @@ export const releaseReaped = async (
 type OutcomeColumn = Exclude<(typeof OUTCOME_COLUMNS)[number], 'holdsNonce'>
 
 /** What is known of a transaction when it is recorded. */
-type Recorded = Omit<TransactionRow, OutcomeColumn | 'createdAt' | 'attemptHashes' | 'attemptHashKeys'>
+type Recorded = Omit<TransactionRow, OutcomeColumn | 'createdAt'>
 
 /** It holds its nonce, unless a restore says otherwise. */
 type RecordedRow = Omit<Recorded, 'holdsNonce'> & { readonly holdsNonce?: boolean }
@@ -158,8 +157,6 @@ type RecordedRow = Omit<Recorded, 'holdsNonce'> & { readonly holdsNonce?: boolea
 const HAVE_DEFAULTS: ReadonlySet<string> = new Set([
   ...OUTCOME_COLUMNS.filter((name) => name !== 'holdsNonce'),
   'createdAt',
-  'attemptHashes',
-  'attemptHashKeys',
 ])
 const RECORDED = Object.keys(getTableColumns(transactions)).filter((name) => !HAVE_DEFAULTS.has(name))
 
@@ -206,41 +203,26 @@ export const findTransactionByHash = (
       .limit(1),
   )
 
+/** The attempts by their numbers: the rungs from the lowest on, the cancel, then former cancels. */
 export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }
 
-/** Rungs from the lowest, then the cancel, then former cancels: the place in this order is an attempt's number. */
-const IN_THEIR_ORDER = [
-  sql`case ${attempts.kind} when 'rung' then 0 when 'cancel' then 1 else 2 end`,
-  asc(attempts.rung),
-]
-
-/** The cancel comes after the rungs. */
-export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} when 'rung' then ${attempts.rung} end = ${transactions.chosen}`
-
-const readAttempts = prepare((db, { ids }: Given<Ids>) =>
+/** In one statement: which kind an attempt is follows from the transaction's rungs. */
+const readTogether = prepare((db, { ids }: Given<Ids>) =>
   db
-    .select()
-    .from(attempts)
-    .where(isOneOf(attempts.transactionId, ids))
-    .orderBy(...IN_THEIR_ORDER),
+    .select({ transaction: transactions, ladder: LADDER })
+    .from(transactions)
+    .innerJoin(ladders, eq(ladders.transactionId, transactions.id))
+    .where(isOneOf(transactions.id, ids)),
 )
 
-const readTransactions = prepare((db, { ids }: Given<Ids>) =>
-  db.select().from(transactions).where(isOneOf(transactions.id, ids)),
-)
-
-/** Transactions of any project with their attempts, lowest rung first; by their ids. */
+/** Transactions of any project with their attempts, by their ids. */
 export const transactionsWithAttempts = async (
   db: Queryable,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, WithAttempts>> => {
-  if (ids.length === 0) return new Map()
-  const rows = await readTransactions(db, { ids })
-  // Later, so that the chosen one is among them.
-  const itsAttempts = await readAttempts(db, { ids })
-  const attemptsOf = Map.groupBy(itsAttempts, ({ transactionId }) => transactionId)
+  const rows = ids.length === 0 ? [] : await readTogether(db, { ids })
   return new Map(
-    rows.map((transaction) => [transaction.id, { transaction, attempts: attemptsOf.get(transaction.id) ?? [] }]),
+    rows.map(({ transaction, ladder }) => [transaction.id, { transaction, attempts: attemptsOf(ladder, transaction) }]),
   )
 }
 
@@ -258,11 +240,17 @@ const lockRows = prepare((db, { ids }: Given<Ids>) =>
     .for('update'),
 )
 
+const readLadders = prepare((db, { ids }: Given<Ids>) =>
+  db.select(LADDER).from(ladders).where(isOneOf(ladders.transactionId, ids)),
+)
+
 /** One of them, locked until the database transaction ends. `at` is the database's time. */
 export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
   const ids = [id]
-  const [[row], itsAttempts] = await Promise.all([lockRows(tx, { ids }), readAttempts(tx, { ids })])
-  return row === undefined ? null : { ...row, attempts: itsAttempts }
+  // The second sees what was committed before the first got its lock.
+  const [[row], [ladder]] = await Promise.all([lockRows(tx, { ids }), readLadders(tx, { ids })])
+  if (row === undefined) return null
+  return { ...row, attempts: ladder === undefined ? [] : attemptsOf(ladder, row.transaction) }
 }
 
 export type Locked = {
@@ -273,31 +261,35 @@ export type Locked = {
   readonly at: Date
 }
 
-const readHashes = prepare((db, { ids }: Given<Ids>) =>
+const readAnswers = prepare((db, { ids }: Given<Ids>) =>
   db
-    .select(pickColumns(attempts, 'transactionId', 'hash', 'kind', 'broadcastAt', 'lastError'))
-    .from(attempts)
-    .where(isOneOf(attempts.transactionId, ids))
-    .orderBy(...IN_THEIR_ORDER),
+    .select(pickColumns(ladders, 'transactionId', 'hashes', 'acceptedAt', 'lastErrors'))
+    .from(ladders)
+    .where(isOneOf(ladders.transactionId, ids)),
 )
+
+type Answers = Awaited<ReturnType<typeof readAnswers>>[number]
 
 /** Locks several transactions. */
 export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, Locked>> => {
-  const [rows, hashes] = await Promise.all([lockRows(tx, { ids }), readHashes(tx, { ids })])
-  const hashesOf = Map.groupBy(hashes, ({ transactionId }) => transactionId)
+  const [rows, answers] = await Promise.all([lockRows(tx, { ids }), readAnswers(tx, { ids })])
+  const answersOf = new Map(answers.map((its) => [its.transactionId, its]))
   return new Map(
     rows.map(({ transaction, at }) => {
-      const its = hashesOf.get(transaction.id) ?? []
-      return [transaction.id, { transaction, at, hashes: its.map(({ hash }) => hash), refusal: refusalOfAll(its) }]
+      const its = answersOf.get(transaction.id)
+      const refusal = its === undefined ? null : refusalOfAll(its, transaction)
+      return [transaction.id, { transaction, at, hashes: its?.hashes ?? [], refusal }]
     }),
   )
 }
 
 /** The refusal of the highest rung that was sent, unless a node has accepted one. */
-const refusalOfAll = (its: readonly Pick<AttemptRow, 'kind' | 'broadcastAt' | 'lastError'>[]): Refusal | null => {
-  const rungs = its.filter(({ kind }) => kind === 'rung')
-  if (rungs.some(({ broadcastAt }) => broadcastAt !== null)) return null
-  return readRefusal(rungs.findLast(({ lastError }) => lastError !== null)?.lastError ?? null)
+const refusalOfAll = (
+  { acceptedAt, lastErrors }: Answers,
+  { rungs }: Pick<TransactionRow, 'rungs'>,
+): Refusal | null => {
+  if (acceptedAt.slice(0, rungs).some((at) => at !== null)) return null
+  return readRefusal(lastErrors.slice(0, rungs).findLast((error) => error !== null) ?? null)
 }
 
 const SAVED = OUTCOME_COLUMNS.filter((key) => key !== 'updatedAt').map((key) => ({ key, column: transactions[key] }))
@@ -317,9 +309,9 @@ export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]) 
 export const quietRows = (db: Queryable) => {
   const { id, minedBlockHash } = transactions
   return db
-    .select({ id, signerAddress, nonce, minedBlockHash, chosenHash: attempts.hash })
+    .select({ id, signerAddress, nonce, minedBlockHash, chosenHash: hexOf(chosenOf(ladders.hashes)) })
     .from(transactions)
-    .innerJoin(attempts, and(eq(attempts.transactionId, id), isChosen))
+    .innerJoin(ladders, eq(ladders.transactionId, id))
 }
 
 export type QuietRow = Awaited<ReturnType<typeof quietRows>>[number]

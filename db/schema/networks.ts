@@ -18,7 +18,7 @@ export const networks = pgTable(
 
 /**
  * A column: the network that a row belongs to. `transactions` refer to a signer, which refers to its network.
- * `attempts` and `movements` have no foreign key: each check locks the network's row. With 16 connections that share
+ * `ladders` and `movements` have no foreign key: each check locks the network's row. With 16 connections that share
  * this row it took 7 % more of the database's time to record an intent with six attempts, and 20 % more to insert
  * movements (PostgreSQL 18, 2026-11).
  */

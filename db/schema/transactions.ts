@@ -1,4 +1,4 @@
-// Transactions and their signed attempts.
+// Transactions and their ladders of signed attempts.
 
 import { sql } from 'drizzle-orm'
 import {
@@ -11,12 +11,11 @@ import {
   primaryKey,
   smallint,
   text,
-  unique,
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { access, hashes, instant, now, oneOf, uint256 } from '../tables.ts'
-import { ATTEMPT_KINDS, FAILURE_CODES, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
+import { access, hexes, instant, instants, now, oneOf, uint256, uint256s } from '../tables.ts'
+import { FAILURE_CODES, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
 import { networkName } from './networks.ts'
 import { projectId } from './projects.ts'
 import { walletId } from './vault.ts'
@@ -74,10 +73,6 @@ export const transactions = pgTable(
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** No reorganisation can change it any more. */
     final: boolean('final').notNull().default(false),
-    /** The attempts' hashes by their numbers, once their rows are deleted (db/queries/attempts.ts); null before. */
-    attemptHashes: hashes('attempt_hashes'),
-    /** The first eight bytes of each, by which they are found: an index of whole hashes would be twice as large. */
-    attemptHashKeys: bigint('attempt_hash_keys', { mode: 'bigint' }).array(),
     /** For mortal extrinsics of Substrate: the first and the last block that could take it. */
     bornAtBlock: bigint('born_at_block', { mode: 'bigint' }),
     validUntilBlock: bigint('valid_until_block', { mode: 'bigint' }),
@@ -139,20 +134,10 @@ export const transactions = pgTable(
       .where(sql`not ${table.final} and ${table.contractWallet} is not null`),
     index('transactions_deployments').on(table.network, table.contractWallet).where(sql`${table.kind} = 'deployment'`),
     index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
-    index('transactions_unfolded').on(table.updatedAt).where(sql`${table.final} and ${table.attemptHashes} is null`),
-    // Written in batches: a list of pending entries would have to be read for each hash.
-    index('transactions_attempt_hashes')
-      .using('gin', table.attemptHashKeys)
-      .with({ fastupdate: false })
-      .where(sql`${table.attemptHashKeys} is not null`),
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
     check('transactions_fee_asset', sql`(${table.feeAsset} is null) = (${table.feeAssetCost} is null)`),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
     check('transactions_error_code', oneOf('error_code', FAILURE_CODES)),
-    check(
-      'transactions_folded_is_final',
-      sql`(${table.final} or ${table.attemptHashes} is null) and (${table.attemptHashes} is null) = (${table.attemptHashKeys} is null)`,
-    ),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_traceparent', sql`length(${table.traceparent}) = 55`),
@@ -167,12 +152,11 @@ export const transactions = pgTable(
   ],
 )
 
-export const transactionId = () =>
-  uuid('transaction_id')
-    .notNull()
-    .references(() => transactions.id)
+const itsTransaction = () => uuid('transaction_id').references(() => transactions.id)
 
-/** The columns that change with the outcome. All others but `attemptHashes` say what the transaction does. */
+export const transactionId = () => itsTransaction().notNull()
+
+/** The columns that change with the outcome. All others say what the transaction does. */
 export const OUTCOME_COLUMNS = [
   'status',
   'errorCode',
@@ -192,8 +176,8 @@ export const OUTCOME_COLUMNS = [
   'updatedAt',
 ] as const satisfies readonly (keyof typeof transactions.$inferSelect)[]
 
-// The worker and the console may change only the outcome, and the worker folds the attempts: the API signs again from
-// the other columns (speed-up), and simulates later intents after them.
+// The worker and the console may change only the outcome: the API signs again from the other columns (speed-up), and
+// simulates later intents after them.
 
 const outcome = `select, update (${OUTCOME_COLUMNS.map((key) => transactions[key].name).join(', ')})`
 
@@ -201,7 +185,7 @@ export const transactionsAccess = access(transactions, {
   api: 'select, insert, update',
   // Was what it has signed recorded?
   vault: 'select (id, final)',
-  worker: `${outcome}, update (attempt_hashes, attempt_hash_keys)`,
+  worker: outcome,
   console: outcome,
   views: 'select',
 })
@@ -225,34 +209,37 @@ export const lostTransactions = pgTable(
 
 export const lostTransactionsAccess = access(lostTransactions, { api: 'select, insert, update, delete' })
 
-/** Any reader can send `raw`, so it is erased when the transaction is final. Later the row is folded. */
-export const attempts = pgTable(
-  'attempts',
+/**
+ * The signed attempts of a transaction in lists, by their numbers: the rungs, the cancel, then former cancels. Any
+ * reader can send `raws`, so they are erased when the transaction is final.
+ */
+export const ladders = pgTable(
+  'ladders',
   {
+    transactionId: itsTransaction().primaryKey(),
     network: text('network').notNull(),
-    hash: text('hash').notNull(),
-    transactionId: transactionId(),
-    kind: text('kind', { enum: ATTEMPT_KINDS }).notNull(),
-    rung: smallint('rung').notNull(),
-    raw: text('raw'),
-    /** In wei: no block with a higher base fee takes it. null if the runtime sets the fee. */
-    maxFeePerGas: uint256('max_fee_per_gas'),
-    broadcastAt: instant('broadcast_at'),
-    /** The node's last refusal; null after it accepted the attempt. */
-    lastError: text('last_error'),
+    hashes: hexes('hashes').notNull(),
+    /** The first eight bytes of each hash, by which it is found: an index of whole hashes would be twice as large. */
+    hashKeys: bigint('hash_keys', { mode: 'bigint' }).array().notNull(),
+    raws: hexes('raws'),
+    /** In wei: no block with a higher base fee takes an attempt. null if the runtime sets the fee. */
+    maxFeesPerGas: uint256s('max_fees_per_gas'),
+    /** When a node first accepted each. */
+    acceptedAt: instants('accepted_at').notNull(),
+    /** The node's last refusal of each; null after it accepted the attempt. */
+    lastErrors: text('last_errors').array().$type<readonly (string | null)[]>().notNull(),
   },
   (table) => [
-    primaryKey({ columns: [table.network, table.hash] }),
-    unique('attempts_rung').on(table.transactionId, table.kind, table.rung),
-    check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
+    // Written at once: a list of pending entries would have to be read for each hash.
+    index('ladders_hashes').using('gin', table.hashKeys).with({ fastupdate: false }),
   ],
 )
-// A speed-up deletes attempts that were never sent, and the worker those that it folds. The console reads no bytes: any
-// reader of them can send the transaction.
 
-export const attemptsAccess = access(attempts, {
-  api: 'select, insert, update, delete',
-  worker: 'select, update (raw, broadcast_at, last_error), delete',
-  console: 'select (network, hash, transaction_id, kind, rung, max_fee_per_gas, broadcast_at, last_error)',
+// The console reads no bytes: any reader of them can send the transaction.
+
+export const laddersAccess = access(ladders, {
+  api: 'select, insert, update',
+  worker: 'select, update (raws, accepted_at, last_errors)',
+  console: 'select (transaction_id, network, hashes, hash_keys, max_fees_per_gas, accepted_at, last_errors)',
   views: 'select',
 })

@@ -2,7 +2,6 @@ import { Value } from '@sinclair/typebox/value'
 import type { Task } from 'graphile-worker'
 import { addJob, JOB_PAYLOADS, type JobName, type JobPayload } from '../../db/jobs.ts'
 import { expireApprovals } from '../../db/queries/approvals.ts'
-import { FOLDED_AFTER_DAYS, foldAttempts } from '../../db/queries/attempts.ts'
 import { openBackfills } from '../../db/queries/backfills.ts'
 import { recordFollowedNetwork } from '../../db/queries/clocks.ts'
 import { noteHeads, recordStep } from '../../db/queries/cursors.ts'
@@ -150,20 +149,6 @@ const broadcastTransactionTask = (ctx: JobsCtx, places: Shares): Task =>
     await addJob(ctx.db, 'broadcast_transaction', payload, { key: `broadcast:${transactionId}`, delaySeconds })
   })
 
-/** A batch takes some 20 ms, so a stopping worker soon ends, and no session waits long for a lock of it. */
-const BATCH = 200
-/** The rest is folded by the next job, in ten minutes. Two million transactions take a day at most. */
-const BATCHES_MAX = 100
-
-/** Folds the attempts of transactions that are final for a week to their hashes. A kill loses one batch at most. */
-const foldAttemptsTask = (ctx: JobsCtx): Task =>
-  taskOf('fold_attempts', async (_, signal) => {
-    for (let batches = 0; batches < BATCHES_MAX && !signal.aborted; batches += 1) {
-      const folded = await foldAttempts(ctx.db, { limit: BATCH, afterDays: FOLDED_AFTER_DAYS })
-      if (folded < BATCH) return
-    }
-  })
-
 /** Sends a mail, and again after growing delays until the server takes it or the mail has expired. */
 const sendMailTask = (ctx: JobsCtx): Task =>
   taskOf('send_mail', async ({ mailId }) => {
@@ -191,7 +176,6 @@ export const createTasks = (ctx: JobsCtx, deliverers: Deliverers = createDeliver
     // Notes which approvals have expired. No caller can use them even before that.
     expire_approvals: taskOf('expire_approvals', () => expireApprovals(ctx.db)),
     note_heads: noteHeadsTask(ctx),
-    fold_attempts: foldAttemptsTask(ctx),
     send_mail: sendMailTask(ctx),
     // Has an endpoint's deliveries sent. Ends at once, while they are under way.
     deliver_webhooks: taskOf('deliver_webhooks', async ({ endpointId }) => deliverers.wake(endpointId)),

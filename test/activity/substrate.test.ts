@@ -264,7 +264,7 @@ describe('blocks that a node has pruned', () => {
       ...{ network: NETWORK, signer_wallet_address: address, unsigned_transaction: { to, value: '1' } },
       developer_secret: developer.developer_secret,
     })
-    const [attempt] = await sql`select raw from attempts where transaction_id = ${json.transaction_id}`
+    const [attempt] = await sql`select raw from tests.attempts where transaction_id = ${json.transaction_id}`
     await local.rpc('author_submitExtrinsic', [attempt?.raw])
     const { number } = await local.included(attempt?.raw)
     await lose(number)

@@ -171,7 +171,7 @@ describe('a use that needs approvers', () => {
     const approval_id = await ask(wallet, transaction)
     await first().decide(approval_id)
     expect(told(await send(wallet, { approval_id }, transaction))).toEqual(SENT)
-    const [attempt] = await sql`select raw from attempts a join transactions t on t.id = a.transaction_id
+    const [attempt] = await sql`select raw from tests.attempts a join transactions t on t.id = a.transaction_id
       where t.wallet_id = ${wallet.id} and a.kind = 'rung'`
     expect(parseTransaction(attempt?.raw)).toMatchObject({
       ...{ to: RECIPIENT.toLowerCase(), gas: 30_000n, maxFeePerGas, maxPriorityFeePerGas },

@@ -55,14 +55,14 @@ describe('jobs list', () => {
 
   test('shows, for a transaction that waits, that the job that follows it failed', async () => {
     await world.sql`update transactions set broadcast_at = now(), status = 'pending' where id = ${transactionId}`
-    await world.sql`update attempts set broadcast_at = now() where transaction_id = ${transactionId} and rung = 0`
+    await world.sql`update ladders set accepted_at[1] = now() where transaction_id = ${transactionId}`
     await world.sql`insert into followed_networks (network, confirmations, climb_after_seconds, expire_after_seconds, stalled_after_seconds)
       values (${network}, 1, 3, 20, 10)`
     expect((await world.whyOf(transactionId)).why).toEndWith(
       '; the follower of Ethereum failed: Ethereum is not served by this deployment.',
     )
     await world.sql`update transactions set broadcast_at = null, status = 'submitted' where id = ${transactionId}`
-    await world.sql`update attempts set broadcast_at = null where transaction_id = ${transactionId}`
+    await world.sql`update ladders set accepted_at[1] = null where transaction_id = ${transactionId}`
   })
 })
 

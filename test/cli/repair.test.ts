@@ -48,7 +48,7 @@ const three = async () => {
   for (let count = 0; count < 3; count += 1) {
     const id = await world.send(from, { value: String(count + 1) })
     const [attempt] = await world.sql<{ raw: Hex }[]>`
-      select raw from attempts where transaction_id = ${id} and kind = 'rung' and rung = 0`
+      select raw from tests.attempts where transaction_id = ${id} and kind = 'rung' and rung = 0`
     raws.push(attempt?.raw ?? '0x')
     ids.push(id)
   }

@@ -103,7 +103,7 @@ describe('a transaction that the node did not accept', () => {
     expect(await world.whyOf(id)).toMatchObject({ cause: 'behind', waits_for: deployment.id })
     // Mined, and then hidden, as by a node that lags behind.
     const [attempt] =
-      await world.sql`select raw from attempts where transaction_id = ${deployment.id} and kind = 'rung' and rung = 0`
+      await world.sql`select raw from tests.attempts where transaction_id = ${deployment.id} and kind = 'rung' and rung = 0`
     await world.chain.rpc('eth_sendRawTransaction', [attempt?.raw])
     await world.chain.poolMined()
     const code = await world.chain.rpc('eth_getCode', [safe, 'latest'])
@@ -272,7 +272,7 @@ describe('a transaction in the pool', () => {
     const { attempts } = await world.cliJson('tx', 'show', second)
     const cancel = attempts.at(-1)
     await world.until(
-      () => world.sql`select from attempts where hash = ${cancel.hash} and broadcast_at is not null`,
+      () => world.sql`select from tests.attempts where hash = ${cancel.hash} and broadcast_at is not null`,
       (rows) => rows.length === 1,
     )
     await world.chain.mine(4)
@@ -433,7 +433,7 @@ describe('tx show', () => {
     const byHash = await world.cli('tx', 'show', shown.attempts[3].hash)
     expect(byHash.output).toMatch(new RegExp(`^id: +${id}\n`))
     expect(byHash.output).toMatch(/\nvalue: +1\.5 ETH\n/)
-    const raws = await world.sql<{ raw: string }[]>`select raw from attempts where transaction_id = ${id}`
+    const raws = await world.sql<{ raw: string }[]>`select raw from tests.attempts where transaction_id = ${id}`
     expect(raws.length).toBe(7)
     for (const { raw } of raws) {
       expect(byHash.output).not.toContain(raw.slice(0, 80))

@@ -3,12 +3,13 @@ import { asc, eq, sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
 import { type Given, prepare } from '../../db/prepare.ts'
 import { present } from '../../db/queries/server.ts'
-import { attempts, transactions } from '../../db/schema.ts'
+import { ladders, transactions } from '../../db/schema.ts'
 import { createDatabase, onServer, type TestDatabase } from '../support/postgres.ts'
 
 const IDS = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const
 
-const ATTEMPT = { network: 'Ethereum', transactionId: IDS[1], kind: 'rung' } as const
+/** The least that a ladder has. */
+const EMPTY = { hashes: [], hashKeys: [], raws: null, maxFeesPerGas: null, acceptedAt: [], lastErrors: [] }
 
 let database: TestDatabase
 let db: Db
@@ -37,9 +38,8 @@ beforeAll(async () => {
       }),
     }))
     for (const row of rows) await owner`insert into transactions ${owner(row)}`
-    await owner`update transactions set attempt_hashes = array['\\x01'::bytea], attempt_hash_keys = array[-1::bigint] where final`
     for (const id of IDS) {
-      await owner`insert into attempts (network, hash, transaction_id, kind, rung) values ('Ethereum', ${id}, ${id}, 'rung', 0)`
+      await owner`insert into ladders values (${id}, 'Ethereum', '{}', '{}', null, null, '{}', '{}')`
     }
   })
   db = openDb({ url: database.url, maxConnections: 2, applicationName: 'test' })
@@ -65,9 +65,9 @@ test('reads each column as drizzle does, with and without a value', async () => 
 test('reads tables within a row, and SQL by what it is mapped with', async () => {
   const select = (from: Parameters<Parameters<typeof prepare>[0]>[0] | Db) =>
     from
-      .select({ transaction: transactions, hash: attempts.hash, at: present, one: sql<number>`1::int` })
+      .select({ transaction: transactions, network: ladders.network, at: present, one: sql<number>`1::int` })
       .from(transactions)
-      .innerJoin(attempts, eq(attempts.transactionId, transactions.id))
+      .innerJoin(ladders, eq(ladders.transactionId, transactions.id))
       .orderBy(asc(transactions.id))
   const shown = ({ at, ...row }: Awaited<ReturnType<typeof select>>[number]) => ({ ...row, isTime: at instanceof Date })
   expect((await prepare((from) => select(from))(db, {})).map(shown)).toEqual((await select(db)).map(shown))
@@ -82,28 +82,42 @@ test('takes other values at each use, also lists and none', async () => {
       .orderBy(asc(transactions.id)),
   )
   for (const ids of [[IDS[0]], [...IDS], [], [IDS[1]]]) expect(idsOf(await find(db, { ids }))).toEqual(ids)
-  type Attempt = Pick<typeof attempts.$inferSelect, 'hash' | 'rung' | 'maxFeePerGas'>
-  const insert = prepare((from, given: Given<Attempt>) =>
+})
+
+test('writes and reads lists', async () => {
+  type Lists = Omit<typeof ladders.$inferSelect, 'transactionId' | 'network'>
+  const insert = prepare((from, given: Given<Lists>) =>
     from
-      .insert(attempts)
-      .values({ ...ATTEMPT, hash: given.hash, rung: given.rung, maxFeePerGas: given.maxFeePerGas })
+      .insert(ladders)
+      .values({
+        ...{ transactionId: IDS[1], network: 'Ethereum', hashes: given.hashes, hashKeys: given.hashKeys },
+        ...{ raws: given.raws, maxFeesPerGas: given.maxFeesPerGas },
+        ...{ acceptedAt: given.acceptedAt, lastErrors: given.lastErrors },
+      })
       .returning(),
   )
-  for (const [index, maxFeePerGas] of [2n ** 255n, null].entries()) {
-    const row = { hash: `0x${index}`, rung: index + 1, maxFeePerGas }
-    expect(await insert(db, row)).toEqual([expect.objectContaining(row)])
-    await db.delete(attempts).where(eq(attempts.hash, row.hash))
+  const whole: Lists = {
+    hashes: [`0x${'ab'.repeat(32)}`, `0x${'00'.repeat(32)}`],
+    hashKeys: [-(2n ** 63n), 2n ** 63n - 1n],
+    raws: ['0x02', `0x${'f8'.repeat(5_000)}`],
+    maxFeesPerGas: [0n, 2n ** 256n - 1n],
+    acceptedAt: [null, new Date('2026-01-02T03:04:05.678Z')],
+    lastErrors: [null, `a "word", a \\, {1}, NULL, null and a 'quote'`],
+  }
+  for (const lists of [whole, { ...EMPTY, raws: [], maxFeesPerGas: [] }, EMPTY]) {
+    await db.delete(ladders).where(eq(ladders.transactionId, IDS[1]))
+    expect(await insert(db, lists)).toEqual([{ transactionId: IDS[1], network: 'Ethereum', ...lists }])
   }
 })
 
 test('is part of the transaction that it is given', async () => {
   const erase = prepare((from, { id }: Given<{ readonly id: string }>) =>
-    from.delete(attempts).where(eq(attempts.transactionId, id)),
+    from.delete(ladders).where(eq(ladders.transactionId, id)),
   )
-  const count = async () => (await db.select().from(attempts)).length
+  const count = async () => (await db.select({ id: ladders.transactionId }).from(ladders)).length
   const failing = db.transaction(async (tx) => {
     expect(await erase(tx, { id: IDS[0] })).toEqual([])
-    expect(await tx.select().from(attempts)).toHaveLength(1)
+    expect(await tx.select({ id: ladders.transactionId }).from(ladders)).toHaveLength(1)
     throw new Error('undo')
   })
   await expect(failing).rejects.toThrow('undo')

@@ -173,8 +173,8 @@ describe('the console’s role', () => {
       'select code_mac from email_codes',
       'select sealed from token_keys',
       // Whoever has these bytes can send the transaction.
-      'select raw from attempts',
-      'select * from attempts',
+      'select raws from ladders',
+      'select * from ladders',
       'select public_key from passkeys',
       'select mac from users',
       'select from graphile_worker._private_jobs',

@@ -138,10 +138,10 @@ describe('the roles', () => {
     ]) {
       await denied(worker.unsafe(`update transactions set ${column} = null`))
     }
-    for (const column of ['hash', 'kind', 'rung', 'max_fee_per_gas', 'transaction_id']) {
-      await denied(worker.unsafe(`update attempts set ${column} = null`))
+    for (const column of ['hashes', 'hash_keys', 'network', 'max_fees_per_gas', 'transaction_id']) {
+      await denied(worker.unsafe(`update ladders set ${column} = null`))
     }
-    for (const table of ['transactions', 'attempts', 'signers']) {
+    for (const table of ['transactions', 'ladders', 'signers']) {
       await denied(worker.unsafe(`insert into ${table} default values`))
     }
     await worker`update transactions set status = status, updated_at = now()`

@@ -33,7 +33,7 @@ const wholeReadsOf = async (query: string): Promise<readonly string[]> => {
   const [row] = await sql.unsafe(`explain (format json) ${query}`)
   return nodesOf(row?.['QUERY PLAN'][0].Plan).flatMap((node) => {
     if (node['Node Type'] === 'Sort') return ['Sort']
-    const isLarge = ['transactions', 'attempts', 'wallets', 'movements', 'audit'].includes(node['Relation Name'] ?? '')
+    const isLarge = ['transactions', 'ladders', 'wallets', 'movements', 'audit'].includes(node['Relation Name'] ?? '')
     return isLarge && node['Node Type'] === 'Seq Scan' ? [`Seq Scan ${node['Relation Name']}`] : []
   })
 }

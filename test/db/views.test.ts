@@ -61,7 +61,7 @@ describe('the views', () => {
       for (const view of await viewNames()) await viewer.unsafe(`select * from strongroom_views.${view}`)
       const denied = (query: string) =>
         expect(viewer.unsafe(query).then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
-      for (const table of ['transactions', 'attempts', 'keyrings', 'audit']) await denied(`select from public.${table}`)
+      for (const table of ['transactions', 'ladders', 'keyrings', 'audit']) await denied(`select from public.${table}`)
       await denied('select from graphile_worker.jobs')
       await denied('delete from strongroom_views.workers')
       await denied('select public.retry_strongroom_jobs(array[1])')

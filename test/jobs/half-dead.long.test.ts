@@ -253,7 +253,7 @@ describe('an API process whose network is lost in a transaction', () => {
     const wallet = await fundedWallet()
     const client = lost.as({ projectId: service.project.projectId, apiKey: service.project.apiKey })
     // The transaction waits for this table with the signer's row locked.
-    await using release = await holdTable(sql, 'attempts')
+    await using release = await holdTable(sql, 'ladders')
     const answer = client.post('/transactions/sign-and-send', intentOf(wallet))
     const waiting = () => sql`
       select from pg_stat_activity where datname = ${service.database.name} and wait_event_type = 'Lock'`

@@ -139,7 +139,7 @@ describe('a process counts', () => {
     const { ctx } = service
     const { transaction_id: transactionId } = (await send()).json
     const [attempt] = await sql<{ hash: string }[]>`
-      select hash from attempts where transaction_id = ${transactionId} and kind = 'rung' and rung = 0`
+      select hash from tests.attempts where transaction_id = ${transactionId} and kind = 'rung' and rung = 0`
     const accepted = { transactionId, observation: { kind: 'accepted', hash: attempt?.hash ?? '' } } as const
     const undone = ctx.db.transaction(async (tx) => {
       await recordObservation(ctx, tx, accepted)

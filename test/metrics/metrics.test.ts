@@ -272,7 +272,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     // Above the fee of the stuck transaction, so that the cancelling one is mined.
     const sentAs = (chosen: number) => () =>
       sql`select from transactions where id = ${expiring} and shown_hash = (
-        select hash from attempts where transaction_id = ${expiring} and kind = ${chosen === 1 ? 'cancel' : 'rung'})`
+        select hash from tests.attempts where transaction_id = ${expiring} and kind = ${chosen === 1 ? 'cancel' : 'rung'})`
     await until(sentAs(1), (found) => found.length === 1)
     await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(21n * GWEI).toString(16)}`])
     await chain.mine()

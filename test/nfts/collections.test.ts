@@ -84,7 +84,7 @@ test('an address without a collection is not found', async () => {
 /** Of the tables that a request for an NFT or a collection writes. */
 const rows = async () => {
   const counts = await countRows(service.database.url)
-  const kept = ['transactions', 'attempts', 'collections', 'metadata_documents', 'idempotency_keys']
+  const kept = ['transactions', 'ladders', 'collections', 'metadata_documents', 'idempotency_keys']
   return kept.map((name) => counts[`public.${name}`])
 }
 

@@ -212,7 +212,7 @@ describe('no other way leads to the wallet or its key', () => {
     const signed: Hex = (await world.sign(safe, call)).json
     expect(told(await world.send(safe, call))).toEqual(DONE)
     expect(told(await world.batch(safe, [call, call]))).toEqual(DONE)
-    const rows = await world.sql<{ kind: string; raw: Hex }[]>`select a.kind, a.raw from attempts a
+    const rows = await world.sql<{ kind: string; raw: Hex }[]>`select a.kind, a.raw from tests.attempts a
       join transactions t on t.id = a.transaction_id where t.contract_wallet = ${safe.address} order by t.nonce, a.rung`
     const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
     const allowed = { rung: [safe.address, proxyFactory], cancel: [safe.owner], sign: [multiSendCallOnly] }

@@ -56,7 +56,7 @@ const feesOf = async (uuid: string) => {
 
 /** The highest gas cost of each recorded encoding, by transaction. */
 const gasFeesOf = async (walletId: string): Promise<readonly (readonly bigint[])[]> => {
-  const rows = await world.sql<{ id: string; raw: Hex }[]>`select t.id, a.raw from attempts a
+  const rows = await world.sql<{ id: string; raw: Hex }[]>`select t.id, a.raw from tests.attempts a
     join transactions t on t.id = a.transaction_id where t.wallet_id = ${walletId} order by t.nonce, a.kind desc, a.rung`
   const byId = Map.groupBy(rows, ({ id }) => id)
   return [...byId.values()].map((attempts) => attempts.map(({ raw }) => gasFeeOf(raw)))

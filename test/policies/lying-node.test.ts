@@ -82,7 +82,7 @@ const actsOf = (world: World, network: Network, wallet: Wallet) =>
   })
 
 const recordedOf = async ({ id }: Wallet): Promise<readonly { readonly raw: Hex; readonly kind: string }[]> => sql`
-  select a.raw, a.kind from attempts a join transactions t on t.id = a.transaction_id where t.wallet_id = ${id}`
+  select a.raw, a.kind from tests.attempts a join transactions t on t.id = a.transaction_id where t.wallet_id = ${id}`
 const signedOf = async ({ id }: Wallet): Promise<number> => {
   const [row] = await sql`select count(*)::int from audit
     where subject = ${id} and action in ('transaction_signed', 'transaction_submitted')`

@@ -189,7 +189,9 @@ const recordsOf = ({ chain, service, sql }: Parts) => {
   const publish = async (raw: Hex) =>
     chain.receiptOf(await chain.publicClient.sendRawTransaction({ serializedTransaction: raw }))
   const broadcast = async ({ address }: Wallet): Promise<void> => {
-    const rows = await sql<{ raw: Hex }[]>`select a.raw from attempts a join transactions t on t.id = a.transaction_id
+    const rows = await sql<
+      { raw: Hex }[]
+    >`select a.raw from tests.attempts a join transactions t on t.id = a.transaction_id
       where t.contract_wallet = ${address} and a.kind = 'rung' and a.rung = 0 order by t.nonce`
     for (const { raw } of rows) await publish(raw)
   }

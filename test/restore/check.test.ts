@@ -173,8 +173,8 @@ test('a payment that the database lost is found, and its wallet signs again when
   await stopWorker()
   await onServer(service.database.url, (sql) =>
     sql.begin(async (tx) => {
-      const [{ id: lost } = {}] = await tx`select transaction_id as id from attempts where hash = ${hash}`
-      await tx`delete from attempts where transaction_id = ${lost}`
+      const [{ id: lost } = {}] = await tx`select transaction_id as id from tests.attempts where hash = ${hash}`
+      await tx`delete from ladders where transaction_id = ${lost}`
       await tx`delete from transactions where id = ${lost}`
       await tx`delete from movements where transaction_hash = ${hash}`
       await tx`delete from cursors where network = 'Ethereum'`

@@ -194,12 +194,15 @@ test('a transaction that cannot be recorded stops no other one, and freezes its 
   // A hash belongs to one transaction.
   const setHash = (hash: string) =>
     onServer(server.url, async (sql) => {
-      await sql`update attempts set hash = ${hash} where transaction_id = ${kept} and kind = 'rung' and rung = 0`
+      const bytes = sql`decode(${hash.slice(2)}, 'hex')`
+      await sql`
+        update ladders set hashes[1] = ${bytes}, hash_keys[1] = ('x' || encode(substr(${bytes}, 1, 8), 'hex'))::bit(64)::bigint
+        where transaction_id = ${kept}`
     })
   const hashes = await onServer(server.url, async (sql) => {
-    const first = sql`select hash from attempts where kind = 'rung' and rung = 0 and transaction_id`
+    const first = sql`select hash from tests.attempts where kind = 'rung' and rung = 0 and transaction_id`
     const [[ofLost], [ofKept]] = [await sql`${first} = ${lost}`, await sql`${first} = ${kept}`]
-    await sql`delete from attempts where transaction_id in ${sql([lost, lostToo])}`
+    await sql`delete from ladders where transaction_id in ${sql([lost, lostToo])}`
     await sql`delete from transactions where id in ${sql([lost, lostToo])}`
     return { lost: ofLost?.hash as string, kept: ofKept?.hash as string }
   })

@@ -74,7 +74,7 @@ const fundedWallet = async (): Promise<Hex> => {
 const forget = (id: string, key: ReturnType<typeof newKey>) =>
   onServer(server.url, (sql) =>
     sql.begin(async (tx) => {
-      await tx`delete from attempts where transaction_id = ${id}`
+      await tx`delete from ladders where transaction_id = ${id}`
       await tx`delete from transactions where id = ${id}`
       await tx`delete from idempotency_keys where key = ${key['idempotency-key']}`
     }),
@@ -196,7 +196,8 @@ longTest('of a transaction that is not recorded again it is said that the chain 
   const { transaction_id: id } = (await pay(wallet, key, body)).json
   const [sent] = await onServer(
     server.url,
-    (sql) => sql<{ raw: Hex; hash: Hex }[]>`select raw, hash from attempts where transaction_id = ${id} and rung = 0`,
+    (sql) =>
+      sql<{ raw: Hex; hash: Hex }[]>`select raw, hash from tests.attempts where transaction_id = ${id} and rung = 0`,
   )
   await chain.publicClient.waitForTransactionReceipt({
     hash: await chain.publicClient.sendRawTransaction({ serializedTransaction: sent?.raw ?? '0x' }),

@@ -68,7 +68,7 @@ const recorded = async ({ id }: Wallet) =>
 const uses = async (policy: string) => Number((await sql`select uses from policies where id = ${policy}`)[0]?.uses)
 
 /** Runs `work` while the database refuses new rows of a table. */
-const refusing = async <Result>(table: 'audit' | 'attempts', work: () => Promise<Result>): Promise<Result> => {
+const refusing = async <Result>(table: 'audit' | 'ladders', work: () => Promise<Result>): Promise<Result> => {
   await sql.unsafe(`alter table ${table} add constraint refuse check (false) not valid`)
   try {
     return await work()
@@ -84,7 +84,7 @@ const secret = { developer_secret: SECRET }
 describe('the audit', () => {
   const attemptsOf = async (transaction = '') => [
     ...(await sql<{ hash: string }[]>`
-      select hash from attempts where transaction_id = ${transaction} order by kind desc, rung`),
+      select hash from tests.attempts where transaction_id = ${transaction} order by kind desc, rung`),
   ]
 
   longTest('has the hash of everything that may be sent of a transaction', async () => {
@@ -159,7 +159,7 @@ describe('while no audit row can be written', () => {
 describe('if a transaction was signed and cannot be recorded', () => {
   test('the audit has it, and the next one takes its nonce', async () => {
     const wallet = await userWallet()
-    expect(told(await refusing('attempts', () => ask('sign-and-send', wallet, pin)))).toEqual([500, 'internal'])
+    expect(told(await refusing('ladders', () => ask('sign-and-send', wallet, pin)))).toEqual([500, 'internal'])
     expect(await recorded(wallet)).toEqual([])
     expect(told(await ask('sign-and-send', wallet, pin))).toEqual([200, null])
     const [transaction] = await recorded(wallet)
@@ -172,7 +172,7 @@ describe('if a transaction was signed and cannot be recorded', () => {
   test('its policy stays charged', async () => {
     const wallet = await userWallet()
     const policy = await newPolicy(wallet, { max_uses: 2 })
-    expect(told(await refusing('attempts', () => ask('sign-and-send', wallet, secret)))).toEqual([500, 'internal'])
+    expect(told(await refusing('ladders', () => ask('sign-and-send', wallet, secret)))).toEqual([500, 'internal'])
     expect([await uses(policy), await recorded(wallet)]).toEqual([1, []])
     expect(told(await ask('sign-and-send', wallet, secret))).toEqual([200, null])
     expect(told(await ask('sign-and-send', wallet, secret))).toEqual([403, 'policy_denied'])

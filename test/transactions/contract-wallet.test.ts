@@ -356,7 +356,7 @@ describe('a call that fails', () => {
     await withoutBlocks(async () => {
       const before = await batch(safe, [{ to: RECIPIENT, value: '10' }, transfer(RECIPIENT, 10n)])
       const { transaction_id: id } = before.json
-      const sent = () => sql`select from attempts where transaction_id = ${id} and broadcast_at is not null`
+      const sent = () => sql`select from tests.attempts where transaction_id = ${id} and broadcast_at is not null`
       await until(sent, (rows) => rows.length === 1)
       const poor = await send(safe, { to: RECIPIENT, value: '1' })
       expect(poor.json).toEqual({ code: 'balance_insufficient', error: spent(safe) })
@@ -478,12 +478,12 @@ describe('a call that fails', () => {
         const [deployment] = await recordedFor(safe)
         if (deployment === undefined) throw new Error('no deployment is recorded')
         const errors = () => sql<{ last_error: string }[]>`
-        select last_error from attempts join transactions t on t.id = transaction_id
+        select last_error from tests.attempts join transactions t on t.id = transaction_id
         where contract_wallet = ${safe.address} and last_error like '%deployed%'`
         await until(errors, (rows) => rows.length === 2)
         await cancelTransaction(service.ctx, { id: deployment.id, actor: 'operator', reach: null })
         await until(
-          () => sql`select from transactions t join attempts on transaction_id = id
+          () => sql`select from transactions t join tests.attempts on transaction_id = id
           where id = ${deployment.id} and attempts.kind = 'cancel' and attempts.broadcast_at is not null`,
           (rows) => rows.length === 1,
         )

@@ -37,9 +37,9 @@ const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
     select details->>'transaction' as id, count(*)::int as rows from audit where action = 'transaction_submitted' group by 1)
   select t.id, t.signer_address as signer, t.kind, t.nonce::int as nonce, t.holds_nonce as "holdsNonce", t.status, t.error_code as code, t.final, t."to", t.input,
     t.shown_hash as shown, t.mined_block_hash as block, t.rungs, coalesce(audited.rows, 0) as audited,
-    (select json_agg(hash) from attempts where transaction_id = t.id) as hashes,
-    (select count(raw)::int from attempts where transaction_id = t.id) as raws,
-    (select count(*)::int from attempts a where a.transaction_id = t.id and not exists (
+    (select json_agg(hash) from tests.attempts where transaction_id = t.id) as hashes,
+    (select count(raw)::int from tests.attempts where transaction_id = t.id) as raws,
+    (select count(*)::int from tests.attempts a where a.transaction_id = t.id and not exists (
       select from audit where details->>'transaction' = t.id::text
         and a.hash = any(string_to_array(concat_ws(' ', details->>'hash', details->>'further_hashes'), ' ')))) as unaudited
   from transactions t left join audited on audited.id = t.id::text order by t.signer_address, t.nonce`

@@ -151,7 +151,7 @@ const expectClean = (seen: readonly Seen[]) => {
 const wholeness = (sql: Sql) => sql<Record<string, number>[]>`
   select
     (select count(*)::int from transactions t
-      where (select count(*) from attempts a where a.transaction_id = t.id) <> t.rungs + 1) as without_attempts,
+      where (select count(*) from tests.attempts a where a.transaction_id = t.id) <> t.rungs + 1) as without_attempts,
     (select count(*)::int from transactions t
       where (select count(*) from audit a where a.details ->> 'transaction' = t.id::text) <> 1) as without_audit,
     (select count(*)::int from wallets w

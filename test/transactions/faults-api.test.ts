@@ -107,7 +107,7 @@ const ONCE: readonly Fault[] = ['hangs', 'answers more than anybody reads']
 const recorded = async () =>
   (
     await sql`
-    select (select count(*) from transactions) as transactions, (select count(*) from attempts) as attempts,
+    select (select count(*) from transactions) as transactions, (select count(*) from ladders) as ladders,
       (select count(*) from audit) as audit, (select count(*) from collections) as collections,
       (select count(*) from graphile_worker._private_jobs) as jobs`
   )[0]

@@ -84,7 +84,7 @@ const record = async (): Promise<Sent> => {
   expect(answer.json).toMatchObject({ status: 'submitted' })
   const id: string = answer.json.transaction_id
   const [first] = await sql<{ hash: Hex }[]>`
-    select hash from attempts where transaction_id = ${id} and kind = 'rung' and rung = 0`
+    select hash from tests.attempts where transaction_id = ${id} and kind = 'rung' and rung = 0`
   return { id, hash: first?.hash ?? '0x', wallet, recipient }
 }
 
@@ -92,7 +92,7 @@ const rowOf = async ({ id }: Sent) =>
   (
     await sql`
     select status, holds_nonce, final, mined_block_hash, shown_hash,
-      (select max(last_error) from attempts where transaction_id = id) as last_error
+      (select max(last_error) from tests.attempts where transaction_id = id) as last_error
     from transactions where id = ${id}`
   )[0]
 

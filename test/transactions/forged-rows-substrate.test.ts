@@ -94,7 +94,7 @@ const callIn = (raw: string): string => {
 
 const callSent = async (path: string, body: object): Promise<string> => {
   const { transaction_id: id } = await post(path, body)
-  const [attempt] = await sql<{ raw: string }[]>`select raw from attempts where transaction_id = ${id}`
+  const [attempt] = await sql<{ raw: string }[]>`select raw from tests.attempts where transaction_id = ${id}`
   return callIn(attempt?.raw ?? '')
 }
 
@@ -183,7 +183,7 @@ test.each(READ)(
     await sql.unsafe(`create table kept_${table} as select * from ${table}`)
     await sql.unsafe(`create table if not exists kept_ids as select id from transactions`)
     const putBack = async (column: string) => {
-      await sql`delete from attempts where transaction_id not in (select id from kept_ids)`
+      await sql`delete from ladders where transaction_id not in (select id from kept_ids)`
       await sql`delete from transactions where id not in (select id from kept_ids)`
       const key = KEYS[table]
       await sql.unsafe(`update ${table} t set ${column} = k.${column} from kept_${table} k where t.${key} = k.${key}`)

@@ -61,13 +61,13 @@ export const startLadderWorld = async () => {
   }
 
   const attemptsOf = (id: string): Promise<readonly Attempt[]> => sql<Attempt[]>`
-    select hash, raw, last_error as error from attempts where transaction_id = ${id}
+    select hash, raw, last_error as error from tests.attempts where transaction_id = ${id}
     order by case kind when 'rung' then 0 when 'cancel' then 1 else 2 end, rung`
 
   const rowOf = async (id: string): Promise<Row> => {
     const [row] = await sql<Row[]>`
       select chosen, rungs, status, shown_hash, clock_started_at is not null as clock, (
-        select last_error from attempts
+        select last_error from tests.attempts
         where transaction_id = id and case when chosen = rungs then kind = 'cancel' else rung = chosen and kind = 'rung' end
       ) as cause
       from transactions where id = ${id}`

@@ -48,13 +48,13 @@ const send = (from: string, unsigned: object) =>
 const transferAll = (to: string) => `0x0a0400${Buffer.from(decodeAddress(to)).toString('hex')}00`
 const sendAround = async (from: string): Promise<string> => {
   const { json } = await send(from, { to: bob, value: '1' })
-  const [attempt] = await sql`select raw from attempts where transaction_id = ${json.transaction_id}`
+  const [attempt] = await sql`select raw from tests.attempts where transaction_id = ${json.transaction_id}`
   await chain.rpc('author_submitExtrinsic', [attempt?.raw])
   await chain.included(attempt?.raw)
   return json.transaction_id
 }
 const refusalOf = async (id: string): Promise<string> => {
-  const [attempt] = await sql`select last_error from attempts where transaction_id = ${id}`
+  const [attempt] = await sql`select last_error from tests.attempts where transaction_id = ${id}`
   return attempt?.last_error ?? ''
 }
 

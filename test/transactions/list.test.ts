@@ -118,7 +118,7 @@ describe('the list of transactions', () => {
 
   test('says why a transaction waits', async () => {
     const id = await world.send(await world.wallet())
-    await world.sql`update attempts set last_error = 'the nonce is used on the chain' where transaction_id = ${id} and rung = 0`
+    await world.sql`update ladders set last_errors[1] = 'the nonce is used on the chain' where transaction_id = ${id}`
     expect((await list({ page_size: '1' })).json).toMatchObject([{ transaction_id: id, waiting: 'nonce_used' }])
   })
 

@@ -82,7 +82,7 @@ type Tally = { readonly status: string; readonly count: number }
 const whatIsLive = async (ids: readonly string[]): Promise<string> => {
   const [row] = await sql`
     select nonce, status, chosen, rungs, clock_started_at, broadcast_at, mined_block_number, mined_block_hash, updated_at, now(), (
-      select json_agg(json_build_object('kind', kind, 'rung', rung, 'at', broadcast_at, 'error', last_error)) from attempts
+      select json_agg(json_build_object('kind', kind, 'rung', rung, 'at', broadcast_at, 'error', last_error)) from tests.attempts
       where transaction_id = id) as attempts
     from transactions where id = any(${[...ids]}) and status in ('submitted', 'pending') order by nonce limit 1`
   const cursors = await sql`select purpose, block_number from cursors`
@@ -221,7 +221,7 @@ describe('transactions that were settled long ago', () => {
     while ((await connections()).length > 0) await Bun.sleep(10)
     const scans = await db<{ table: string; scans: number }[]>`
       select relname as table, seq_scan::int as scans from pg_stat_user_tables
-      where relname in ('transactions', 'attempts') and seq_scan > 0`
+      where relname in ('transactions', 'ladders') and seq_scan > 0`
     await close()
     expect([...scans]).toEqual([])
   })

@@ -89,7 +89,7 @@ const blockOf = async (id: string) =>
 /** The signed bytes of its mined attempt. */
 const rawOf = async (id: string): Promise<Hex> => {
   const [row] = await sql<{ raw: Hex }[]>`
-    select raw from attempts join transactions on hash = shown_hash where id = ${id}`
+    select raw from tests.attempts join transactions on hash = shown_hash where id = ${id}`
   if (row === undefined) throw new Error('nothing of it is mined')
   return row.raw
 }
@@ -277,7 +277,7 @@ describe('a reorganisation that mines the transaction itself', () => {
 describe('a reorganisation that mines another attempt of it', () => {
   /** Its signed bytes in order: the rungs, then the cancel. */
   const attemptsOf = (id: string) => sql<{ hash: Hex; raw: Hex }[]>`
-    select hash, raw from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
+    select hash, raw from tests.attempts where transaction_id = ${id} order by kind = 'cancel', rung`
 
   longTest('a higher rung: it is a success with that hash, and every hash leads to it', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]

@@ -112,7 +112,7 @@ test('a nonce is not reported as taken while the other node does not count it, o
   const { json: outside } = await world.act('sign', signer, { value: '2' })
   const id = await world.send(signer)
   const [{ raw } = { raw: '' }] = await world.sql<{ raw: string }[]>`
-    select raw from attempts where transaction_id = ${id}`
+    select raw from tests.attempts where transaction_id = ${id}`
   await chain.rpc('author_submitExtrinsic', [outside])
   await chain.newBlock(2)
   await world.catchUp()

@@ -60,7 +60,8 @@ const sender = async (funds?: bigint) => {
 }
 
 const hashOf = async (transactionId: string): Promise<string> =>
-  (await sql<{ hash: string }[]>`select hash from attempts where transaction_id = ${transactionId}`)[0]?.hash ?? ''
+  (await sql<{ hash: string }[]>`select hash from tests.attempts where transaction_id = ${transactionId}`)[0]?.hash ??
+  ''
 
 describe('a recorded transaction', () => {
   test('is submitted, without a hash until a node has it', async () => {
@@ -90,9 +91,9 @@ describe('a recorded transaction', () => {
     const more = Object.entries(after).flatMap(([table, count]) => (count === before[table] ? [] : [table]))
     expect(more.sort()).toEqual([
       'graphile_worker._private_jobs',
-      'public.attempts',
       'public.audit',
       'public.events',
+      'public.ladders',
       'public.signers',
       'public.transactions',
     ])

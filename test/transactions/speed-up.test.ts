@@ -98,7 +98,7 @@ describe('a transaction whose rows were changed in the database', () => {
       { r: sent.r as Hex, s: sent.s as Hex, yParity: sent.yParity ?? 0 },
     )
     const change = (to: string) =>
-      worker`update attempts set raw = ${to} where transaction_id = ${id} and kind = 'rung' and rung = 0`
+      worker`update ladders set raws[1] = decode(${to.slice(2)}, 'hex') where transaction_id = ${id}`
     await change(forged)
     const answer = await speedUp(id)
     await change(raw ?? '')

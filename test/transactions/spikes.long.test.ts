@@ -37,7 +37,7 @@ type Standing = { readonly id: string; readonly mined: boolean; readonly chosen:
 const standings = async (ids: readonly string[]): Promise<readonly Standing[]> => {
   const rows = await world.sql<{ id: string; mined: boolean; chosen: number; offers: string }[]>`
     select t.id, t.mined_block_hash is not null as mined, t.chosen, a.max_fee_per_gas::text as offers
-    from transactions t join attempts a on a.transaction_id = t.id
+    from transactions t join tests.attempts a on a.transaction_id = t.id
       and case a.kind when 'cancel' then t.rungs else a.rung end = t.chosen
     where t.id in ${world.sql(ids as string[])} order by t.nonce`
   return rows.map((row) => ({ ...row, offers: BigInt(row.offers) }))
@@ -70,7 +70,7 @@ const allSucceed = async ({ from, ids }: { readonly from: Hex; readonly ids: rea
   for (const id of ids) expect((await world.service.settled(id)).json).toMatchObject({ status: 'success' })
   expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(ids.length)
   const cancels = await world.sql`
-    select 1 from attempts where transaction_id in ${world.sql(ids as string[])} and kind = 'cancel' and broadcast_at is not null`
+    select 1 from tests.attempts where transaction_id in ${world.sql(ids as string[])} and kind = 'cancel' and broadcast_at is not null`
   expect(cancels.length).toBe(0)
 }
 

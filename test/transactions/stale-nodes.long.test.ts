@@ -59,12 +59,16 @@ test('an answer from before a reorganisation puts no transaction into a block th
 test('a transaction in a block that the tracker processed before the transaction was recorded is found', async () => {
   await world.catchUp()
   const id = await world.send()
+  const turnHashes = () => world.sql`
+    update ladders set hashes = array(select reverse(hash) from unnest(hashes) hash),
+      hash_keys = array(select ('x' || encode(substr(reverse(hash), 1, 8), 'hex'))::bit(64)::bigint from unnest(hashes) hash)
+    where transaction_id = ${id}`
   // As if somebody had sent its bytes while they were being recorded.
-  await world.sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
+  await turnHashes()
   await world.broadcast(id)
   await world.catchUp()
   expect(await world.rowOf(id)).toMatchObject({ block: null })
-  await world.sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
+  await turnHashes()
   await world.reconcile()
   await world.catchUp()
   expect(await world.rowOf(id)).toMatchObject({ status: 'success', block: expect.any(String) })
@@ -114,7 +118,7 @@ test('a nonce is not reported as taken while the tracker is on a branch that the
   // The tracker's block is replaced by one that has the transaction.
   const [attempt] = await world.sql<
     { raw: string }[]
-  >`select raw from attempts where transaction_id = ${id} and rung = 0 and kind = 'rung'`
+  >`select raw from tests.attempts where transaction_id = ${id} and rung = 0 and kind = 'rung'`
   await node.rpc('anvil_reorg', [1, [[attempt?.raw, 0]]])
   const { hash } = await node.publicClient.getBlock()
   await node.mine(BLOCKS_TO_FINAL)

@@ -108,7 +108,7 @@ describe('a transfer', () => {
         await chain.newBlock(3)
         const { json: submitted } = await send(from, { to: bob, value: '9' })
         const [attempt] = await sql<{ raw: string }[]>`
-        select raw from attempts where transaction_id = ${submitted.transaction_id}`
+        select raw from tests.attempts where transaction_id = ${submitted.transaction_id}`
         await chain.included(attempt?.raw ?? '')
         await chain.newBlock()
         const status = async () =>

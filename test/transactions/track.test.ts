@@ -121,7 +121,7 @@ test('simultaneous observations of one transaction are recorded one after the ot
   const id = await world.send()
   const attempts = await world.sql<
     { hash: string }[]
-  >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
+  >`select hash from tests.attempts where transaction_id = ${id} order by kind desc, rung`
   const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
   await Promise.all([
     world.ctx.recordObservation({ transactionId: id, observation: accepted }),

@@ -250,7 +250,7 @@ describe('a node that is away', () => {
     const lastError = async () =>
       (
         await sql<{ error: string | null }[]>`
-        select max(last_error) as error from attempts where transaction_id = ${id}`
+        select max(last_error) as error from tests.attempts where transaction_id = ${id}`
       )[0]
     expect((await until(lastError, (row) => row?.error != null))?.error).toStartWith('unknown: ')
     expect(await statusOf(id)).toMatchObject({ status: 'submitted', transaction_hash: null })
@@ -328,7 +328,7 @@ describe('a final transaction', () => {
   const rawOf = async (id: string) => {
     const rows = await sql<{ raw: boolean; hash: boolean }[]>`
       select bool_or(raw is not null) as raw, bool_and(length(hash) = 66) as hash
-      from attempts where transaction_id = ${id}`
+      from tests.attempts where transaction_id = ${id}`
     return rows.map(({ raw, hash }) => ({ raw, hash }))
   }
 
@@ -364,7 +364,7 @@ describe('a final transaction', () => {
       const noted = async () =>
         (
           await sql<{ error: string | null }[]>`
-        select max(last_error) as error from attempts where transaction_id = ${id}`
+        select max(last_error) as error from tests.attempts where transaction_id = ${id}`
         )[0]
       await until(noted, (row) => row?.error != null)
       await reconcile()

@@ -117,7 +117,7 @@ const CALLS: Record<string, () => Promise<Answer>> = {
 const recorded = async () =>
   (
     await sql`
-    select (select count(*) from transactions) as transactions, (select count(*) from attempts) as attempts,
+    select (select count(*) from transactions) as transactions, (select count(*) from ladders) as ladders,
       (select count(*) from audit) as audit, (select count(*) from collections) as collections,
       (select count(*) from graphile_worker._private_jobs) as jobs`
   )[0]
@@ -207,7 +207,7 @@ test('a worker sends it nothing and records nothing from it; with the right node
   gate.takeRequests()
   await startWorker()
   const lastError = async () =>
-    (await sql`select max(last_error) as error from attempts where transaction_id = ${first}`)[0]?.error
+    (await sql`select max(last_error) as error from tests.attempts where transaction_id = ${first}`)[0]?.error
   expect(await until(lastError, (error) => error !== null)).toBe(`unknown: ${WRONG.json.error}`)
   expect(await statusOf(first)).toMatchObject({ status: 'submitted', transaction_hash: null })
   expect([...(await sql`select from cursors`)]).toEqual([])

@@ -218,9 +218,9 @@ const writeTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise
   ctx.db.transaction(async (tx) => {
     const { rows, answer } = about
     if (rows.kind === 'sped_up') {
-      const { network, ladder, firstRung } = rows
+      const { ladder, firstRung } = rows
       const { id } = ladder
-      if (!(await lacksAttempt(tx, { id, network, firstRung, hash: attempts[0]?.hash ?? '' }))) return 'recorded'
+      if (!(await lacksAttempt(tx, { id, firstRung, hash: attempts[0]?.hash ?? '0x' }))) return 'recorded'
       await recordSpedUp(ctx, tx, rows, attempts)
       return 'restored'
     }

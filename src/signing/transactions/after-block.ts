@@ -74,7 +74,7 @@ export const findUsedNonces = async (
     const count = await chain.transactionCountAt({ address, blockNumber: at.number })
     if (count === null || count <= nonce) return
     for (const row of await waitingBelow(ctx.db, { network, address, nonce: count })) {
-      await recordAttemptError(ctx.db, { network, hash: row.chosenHash, error: NONCE_USED })
+      await recordAttemptError(ctx.db, { transactionId: row.id, hash: row.chosenHash, error: NONCE_USED })
       if (await isNonceUsedInFinalBlock(ctx, { chain, row })) await reconcileOne(ctx, { chain, row })
     }
   }

@@ -1,8 +1,8 @@
 import type { HasDb } from '../../../db/client.ts'
-import { recordAttemptError, writeRefusal } from '../../../db/queries/attempts.ts'
+import { type AttemptRow, recordAttemptError, writeRefusal } from '../../../db/queries/attempts.ts'
 import { areDeploymentsOver } from '../../../db/queries/contract-wallets.ts'
 import { readCursor } from '../../../db/queries/cursors.ts'
-import { type AttemptRow, transactionsWithAttempts, type WithAttempts } from '../../../db/queries/transactions.ts'
+import { transactionsWithAttempts, type WithAttempts } from '../../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../../db/words.ts'
 import type { Chain, Hex } from '../../chains/chain.ts'
 import { isHex } from '../../chains/intent.ts'
@@ -75,14 +75,10 @@ const resumeWithRung = async (ctx: TrackingCtx, { chain, found, attempt }: Chose
  * deployment failed for good, the execution is given up. The cancel calls no code and never waits.
  */
 const waitsForDeployment = async (ctx: TrackingCtx, { chain, found, attempt }: Chosen): Promise<boolean> => {
-  const { id: transactionId, network, kind, contractWallet } = found.transaction
+  const { id: transactionId, kind, contractWallet } = found.transaction
   if (contractWallet === null || kind === 'deployment' || attempt.kind === 'cancel') return false
   if (await chain.contractWallets?.isDeployed({ address: contractWallet })) return false
-  await recordAttemptError(ctx.db, {
-    network,
-    hash: attempt.hash,
-    error: 'waits for its contract wallet to be deployed',
-  })
+  await recordAttemptError(ctx.db, { ...attempt, error: 'waits for its contract wallet to be deployed' })
   if (await willNeverBeDeployed(ctx, { chain, contractWallet, nonce: found.transaction.nonce })) {
     await ctx.recordObservation({ transactionId, observation: { kind: 'wallet_not_deployed' } })
   }
@@ -118,14 +114,14 @@ const handleOutcome = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<Br
     case 'nonce_too_low':
       return handleUsedNonce(ctx, broadcast)
     case 'nonce_too_high':
-      await recordAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for a lower nonce' })
+      await recordAttemptError(ctx.db, { ...attempt, error: 'waits for a lower nonce' })
       return 'try_again'
     case 'underpriced':
     case 'insufficient_funds':
     case 'rejected':
     case 'unknown':
       ctx.log.warn({ network, transactionId, outcome: outcome.kind }, 'the node did not take a transaction')
-      await recordAttemptError(ctx.db, { network, hash: attempt.hash, error: await describeError(broadcast, outcome) })
+      await recordAttemptError(ctx.db, { ...attempt, error: await describeError(broadcast, outcome) })
       // The clock raises only the fee of what a node has accepted.
       if (outcome.kind === 'underpriced') await record(ctx, broadcast, { kind: 'underpriced' })
       if (outcome.kind === 'insufficient_funds') await sendLowerRung(ctx, broadcast)
@@ -177,7 +173,6 @@ const handleUsedNonce = async (ctx: TrackingCtx, broadcast: Broadcast): Promise<
     await record(ctx, broadcast, { kind: 'accepted', hash })
     return 'done'
   }
-  const { network } = found.transaction
-  await recordAttemptError(ctx.db, { network, hash: attempt.hash, error: NONCE_USED })
+  await recordAttemptError(ctx.db, { ...attempt, error: NONCE_USED })
   return 'done'
 }

@@ -259,7 +259,7 @@ const hasDeploymentEnded = ({ kind, minedBlockHash, final }: TransactionRow): bo
 type Consequences = {
   readonly id: string
   readonly network: Network
-  readonly accepted: readonly { readonly network: Network; readonly hash: string }[]
+  readonly accepted: Parameters<typeof markAttemptsAccepted>[1]
   readonly changes: readonly Change[]
   readonly effects: readonly TransactionEffect[]
 }
@@ -275,7 +275,7 @@ const deriveConsequences = (found: Locked, observation: Observation): readonly C
     {
       id,
       network,
-      accepted: 'hash' in observation ? [{ network, hash: observation.hash }] : [],
+      accepted: 'hash' in observation ? [{ transactionId: id, hash: observation.hash }] : [],
       // `transition` returns the same object if nothing changed.
       changes:
         state === before

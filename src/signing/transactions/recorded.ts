@@ -4,11 +4,11 @@
 
 import type { Tx } from '../../../db/client.ts'
 import { addJob } from '../../../db/jobs.ts'
-import { eraseUnsent, extendLadder, insertAttempts } from '../../../db/queries/attempts.ts'
+import { type AttemptRow, extendLadder, insertLadder, replaceUnsent } from '../../../db/queries/attempts.ts'
 import { insertCollection } from '../../../db/queries/collections.ts'
 import { insertCreatedToken } from '../../../db/queries/listed-tokens.ts'
 import { insertMetadataDocuments } from '../../../db/queries/metadata.ts'
-import { type AttemptRow, insertTransaction } from '../../../db/queries/transactions.ts'
+import { insertTransaction } from '../../../db/queries/transactions.ts'
 import type { RememberedAnswer } from '../../identity/idempotency/once.ts'
 import type { HasMetrics } from '../../platform/metrics/metrics.ts'
 import type { HasTracer } from '../../platform/tracing/tracer.ts'
@@ -50,7 +50,7 @@ export const recordSubmitted = async (
   await insertTransaction(tx, row)
   const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
   await Promise.all([
-    insertAttempts(tx, { network, transactionId }, attempts),
+    insertLadder(tx, { network, transactionId }, attempts),
     row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
   ])
   await insertMetadataDocuments(tx, alongside.metadata ?? [])
@@ -61,13 +61,12 @@ export const recordSubmitted = async (
 export const recordSpedUp = async (
   ctx: HasMetrics & HasTracer,
   tx: Tx,
-  { network, ladder, firstRung, isCancelUnsent }: SpedUpRows,
+  { ladder, firstRung, isCancelUnsent }: SpedUpRows,
   attempts: readonly SignedAttempt[],
 ): Promise<void> => {
   const { id: transactionId } = ladder
-  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent })
+  await replaceUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent }, attempts)
   await extendLadder(tx, ladder)
-  await insertAttempts(tx, { network, transactionId }, attempts)
   await recordObservation(ctx, tx, { transactionId, observation: { kind: 'sped_up', first: firstRung } })
 }
 

@@ -3,8 +3,8 @@
 // it is mined.
 
 import type { Tx } from '../../../db/client.ts'
+import type { AttemptRow } from '../../../db/queries/attempts.ts'
 import {
-  type AttemptRow,
   findTransaction,
   lockSigner,
   readHeld,

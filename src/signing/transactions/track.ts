@@ -273,7 +273,6 @@ const settleRows = async (
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
 ): Promise<number> => {
   if (rows.length === 0) return 0
-  const { network } = chain
   const statuses = await chain.statuses(
     rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
   )
@@ -283,7 +282,7 @@ const settleRows = async (
       const { transactionId, blockHash } = row
       const unknown = statuses[index]
       if (unknown?.kind === 'unknown' && unknown.reason !== undefined) {
-        await recordAttemptError(ctx.db, { network, hash: row.hash, error: unknown.reason })
+        await recordAttemptError(ctx.db, { transactionId, hash: row.hash, error: unknown.reason })
       }
       const status = results.get(row)
       if (status === undefined) return []
