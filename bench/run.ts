@@ -130,6 +130,10 @@ try {
           ', ',
         )}), so that the machine is ${fixed(submit.busy * 100, 0)}% busy; of one pushed at the node: ${fixed(submit.nodeCpuMs, 2)} ms`,
     )
+    const { oneSigner } = submit
+    say(
+      `  accepted of one signer, 32 at once: ${fixed(oneSigner.perSecond, 0)}/s, p50 ${fixed(oneSigner.p50Ms)} ms; after each round all are told`,
+    )
     say(
       `  one takes ${fixed(counted.requests)} requests to the node with ${fixed(counted.calls)} calls (${fixed(counted.bytes / 1000)} kB), ${fixed(counted.statements)} statements and ${fixed(counted.databaseMs, 2)} ms in the database`,
     )

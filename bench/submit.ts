@@ -19,6 +19,8 @@ const AT_ONCE = 64
 /** The first intents cost twice as much as those after 2,700. */
 const WARM_UP_INTENTS = 3_000
 const SEND_MS = 6_000
+const ONE_SIGNER_AT_ONCE = 32
+const ONE_SIGNER_INTENTS = 1_000
 const ROUNDS = 3
 const COUNTED = 400
 const COUNTED_AT_ONCE = 16
@@ -49,6 +51,8 @@ export type SubmitBench = {
   readonly p99Ms: number
   /** CPU time of one intent. */
   readonly cpuMs: Readonly<Record<Part, number>>
+  /** Accepted requests of one signer, while the worker sends them. */
+  readonly oneSigner: { readonly perSecond: number; readonly p50Ms: number }
   /** How much of the machine's time was used. */
   readonly busy: number
   readonly nodePerSecond: number
@@ -215,12 +219,32 @@ export const benchSubmit = async (input: {
     }
   }
 
+  const ofOneSigner = async () => {
+    const begun = performance.now()
+    const isOver = (sent: number) => sent >= ONE_SIGNER_INTENTS
+    const one = { ...world, signers: world.signers.slice(0, 1), atOnce: ONE_SIGNER_AT_ONCE }
+    const latencies = await sendIntents({ ...one, stack, isOver })
+    const wallMs = performance.now() - begun
+    await drain(sql)
+    const p50Ms = percentile(
+      latencies.toSorted((a, b) => a - b),
+      0.5,
+    )
+    return { perSecond: (latencies.length / wallMs) * 1000, p50Ms }
+  }
+
   try {
     await sendIntents({ ...world, stack, atOnce: AT_ONCE, isOver: (sent) => sent >= WARM_UP_INTENTS })
     await drain(sql)
     const rounds: Round[] = []
     for (let index = 0; index < ROUNDS; index += 1) rounds.push(await round())
-    return { rounds, ...mediansOf(rounds), nodeAsksPerSecond: await rawSender.ask(ASKED), counted }
+    const ones: Awaited<ReturnType<typeof ofOneSigner>>[] = []
+    for (let index = 0; index < ROUNDS; index += 1) ones.push(await ofOneSigner())
+    const oneSigner = {
+      perSecond: median(ones.map(({ perSecond }) => perSecond)),
+      p50Ms: median(ones.map(({ p50Ms }) => p50Ms)),
+    }
+    return { rounds, ...mediansOf(rounds), oneSigner, nodeAsksPerSecond: await rawSender.ask(ASKED), counted }
   } finally {
     await stack.stop()
     await sql.end()

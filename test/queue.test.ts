@@ -272,6 +272,65 @@ describe('an ordered queue', () => {
   })
 })
 
+describe('an ordered queue whose turns are shared', () => {
+  /** Work that is ready when it is told to, and notes what its turn does. */
+  const sharer = (queue: ReturnType<typeof createOrderedQueues>, done: string[]) => (name: string) => {
+    const { promise: prepared, resolve, reject } = Promise.withResolvers<void>()
+    const { promise: going, resolve: goOn } = Promise.withResolvers<void>()
+    const over = queue.run('a', async (turn) => {
+      await prepared
+      const all = await turn.share({ work: name, belongs: (one, next) => one[0] === next[0], most: 3 })
+      if (all === null) return
+      await going
+      done.push(all.join(' '))
+    })
+    over.catch(() => {})
+    return { over, ready: resolve, goOn, fails: () => reject(new Error(`${name} failed`)) }
+  }
+
+  const started = (input: Parameters<typeof createOrderedQueues>[0], ...names: readonly string[]) => {
+    const done: string[] = []
+    const works = names.map(sharer(createOrderedQueues(input), done))
+    for (const { goOn } of works) goOn()
+    return { done, works, end: () => Promise.allSettled(works.map(({ over }) => over)) }
+  }
+
+  test('does what is ready right behind it, in order, up to its limit, and nothing twice', async () => {
+    const { done, works, end } = started({ atOnce: 9 }, 'a1', 'a2', 'a3', 'a4', 'a5')
+    for (const { ready } of works.toReversed()) ready()
+    await end()
+    expect(done).toEqual(['a1 a2 a3', 'a4 a5'])
+  })
+
+  test('passes over none: not what is not ready, and not what does not belong to it', async () => {
+    const { done, works, end } = started({ atOnce: 9 }, 'a1', 'a2', 'b3', 'a4', 'a5', 'a6')
+    const late = works.splice(4, 1)
+    for (const { ready } of works.toReversed()) ready()
+    await sleep(5)
+    expect(done).toEqual(['a1 a2', 'b3', 'a4'])
+    late[0]?.ready()
+    works.push(...late)
+    await end()
+    expect(done).toEqual(['a1 a2', 'b3', 'a4', 'a5 a6'])
+  })
+
+  test('takes nothing of one that failed or was refused as busy, and goes on', async () => {
+    const done: string[] = []
+    const share = sharer(createOrderedQueues({ atOnce: 9, waitMaxMs: 20 }), done)
+    const [first, second, third] = [share('a1'), share('a2'), share('a3')]
+    for (const { goOn } of [first, second, third]) goOn()
+    second.ready()
+    third.fails()
+    expect(await codeOf(second.over)).toBe('busy')
+    const fourth = share('a4')
+    fourth.goOn()
+    fourth.ready()
+    first.ready()
+    await Promise.all([first.over, fourth.over])
+    expect(done.join(' ')).toBe('a1 a4')
+  })
+})
+
 describe('a batcher', () => {
   test('puts items that come during a run into the next one, and gives each caller its own result', async () => {
     const runs: number[][] = []

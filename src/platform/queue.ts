@@ -145,9 +145,31 @@ export const createQueues = (limits: Limits = {}) => {
 /** Waits until all that entered the queue earlier has ended. @throws busy if that takes too long. */
 export type Turn = () => Promise<void>
 
+type Shared<Work> = {
+  readonly work: Work
+  /** Whether another's work may be done with it. */
+  readonly belongs: (work: Work, next: Work) => boolean
+  readonly most: number
+}
+
+export type OrderedTurn = Turn & {
+  /**
+   * Waits likewise, and then has something to do. Those that entered right behind it may be ready, and wait with
+   * something that belongs to it: then it does that too.
+   * @returns what to do, its own first; null if an earlier turn does this.
+   */
+  readonly share: <Work>(own: Shared<Work>) => Promise<readonly Work[] | null>
+}
+
+/** One that is in an ordered queue. */
+type Entered = {
+  /** What waits for its turn, if it is to be shared; `take` tells that an earlier turn does it. */
+  shared: { readonly work: unknown; readonly take: () => void } | null
+}
+
 export type OrderedQueues = {
   /** Runs `work` beside other work of this name. What it does after its turn, it does before all that entered later. */
-  run<Result>(name: string, work: (turn: Turn) => Promise<Result>): Promise<Result>
+  run<Result>(name: string, work: (turn: OrderedTurn) => Promise<Result>): Promise<Result>
 }
 
 /** What a promise is fulfilled with; null if that takes longer. */
@@ -164,27 +186,57 @@ export const within = async <Value>(ms: number, promise: Promise<Value>): Promis
 export const createOrderedQueues = (limits: Limits): OrderedQueues => {
   const { waitMaxMs = WAIT_MAX_MS } = limits
   const places = createQueues(limits)
-  /** When all that has entered so far has ended. */
-  const ends = new Map<string, Promise<void>>()
+  /** Those that are in a queue, in their order, and when all of them have ended. */
+  const queues = new Map<string, { readonly entered: Entered[]; ended: Promise<void> }>()
+
+  const turnOf = (
+    own: Entered,
+    input: Readonly<{ entered: Entered[]; earlier: Promise<void>; deadlineMs: number }>,
+  ) => {
+    const { entered, earlier, deadlineMs } = input
+    const turn = async () => {
+      if ((await within(Math.max(0, deadlineMs - performance.now()), earlier)) === null) throw busy()
+    }
+    const share = async <Work>({ work, belongs, most }: Shared<Work>): Promise<readonly Work[] | null> => {
+      const { promise: taken, resolve: take } = Promise.withResolvers<void>()
+      own.shared = { work, take }
+      try {
+        await Promise.race([turn(), taken])
+        if (own.shared === null) return null
+      } finally {
+        own.shared = null
+      }
+      const all = [work]
+      for (const next of entered.slice(entered.indexOf(own) + 1)) {
+        const { shared } = next
+        // In one queue all that is shared is of one kind.
+        const its = shared?.work as Work
+        if (shared === null || all.length === most || !belongs(work, its)) break
+        next.shared = null
+        shared.take()
+        all.push(its)
+      }
+      return all
+    }
+    return Object.assign(turn, { share })
+  }
 
   return {
     run: async (name, work) => {
       const deadlineMs = performance.now() + waitMaxMs
       using _place = await places.enter(name, deadlineMs)
-      const earlier = ends.get(name) ?? Promise.resolve()
+      const queue = queues.get(name) ?? { entered: [], ended: Promise.resolve() }
+      queues.set(name, queue)
+      const { entered, ended: earlier } = queue
+      const own: Entered = { shared: null }
+      entered.push(own)
       const { promise: over, resolve: end } = Promise.withResolvers<void>()
-      const ended = earlier
-        .then(() => over)
-        .then(() => {
-          if (ends.get(name) === ended) ends.delete(name)
-        })
-      ends.set(name, ended)
-      const turn = async () => {
-        if ((await within(Math.max(0, deadlineMs - performance.now()), earlier)) === null) throw busy()
-      }
+      queue.ended = earlier.then(() => over)
       try {
-        return await work(turn)
+        return await work(turnOf(own, { entered, earlier, deadlineMs }))
       } finally {
+        entered.splice(entered.indexOf(own), 1)
+        if (entered.length === 0) queues.delete(name)
         end()
       }
     },

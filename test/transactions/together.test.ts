@@ -189,3 +189,116 @@ describe('a request that comes while an earlier one of its signer is prepared', 
     },
   )
 })
+
+describe('requests of one signer that are ready at the same time', () => {
+  type Together = { readonly answers: readonly Answer[]; readonly nonces: readonly number[]; readonly commits: number }
+
+  const recorded = async (signer: Address): Promise<Omit<Together, 'answers'>> => {
+    const rows = await sql<{ nonce: number; commit: string }[]>`
+      select nonce::int, xmin::text as commit from transactions where signer_address = ${signer} order by created_at, nonce`
+    return { nonces: rows.map(({ nonce }) => nonce), commits: new Set(rows.map(({ commit }) => commit)).size }
+  }
+
+  /**
+   * Holds a first request back until others wait behind it, which takes some milliseconds. Does it again with more time
+   * until they were recorded with it. @param meanwhile what happens before the first one goes on.
+   */
+  const together = async (input: {
+    readonly wallet?: () => Promise<Address>
+    readonly first?: (wallet: Address) => Promise<Answer>
+    readonly others: (wallet: Address) => readonly (() => Promise<Answer>)[]
+    readonly meanwhile?: (wallet: Address) => Promise<unknown>
+    readonly isShared?: (those: Together) => boolean
+  }): Promise<Together> => {
+    const { first: pay = send, isShared = ({ commits }) => commits === 1 } = input
+    for (let waitMs = 20; waitMs < 2_000; waitMs *= 2) {
+      const wallet = await (input.wallet ?? fundedWallet)()
+      using first = await heldBack(() => pay(wallet))
+      const others: Promise<Answer>[] = []
+      for (const other of input.others(wallet)) others.push((await asked(other)).answer)
+      await input.meanwhile?.(wallet)
+      await Bun.sleep(waitMs)
+      first.release()
+      const those = { answers: await Promise.all([first.answer, ...others]), ...(await recorded(wallet)) }
+      if (isShared(those)) return those
+    }
+    throw new Error('they were not recorded together')
+  }
+
+  test('are recorded in one commit, in their order, each with its own nonce, audit row, job and answer', async () => {
+    const key = { 'idempotency-key': crypto.randomUUID() }
+    const post = (path: string, body: unknown) => service.post(path, body, key)
+    const { answers, nonces } = await together({
+      others: (wallet) => [() => send(wallet), () => send(wallet, { nonce: '2' }), () => send(wallet, {}, post)],
+    })
+    expect(nonces).toEqual([0, 1, 2, 3])
+    expect(await Promise.all(answers.map(nonceOf))).toEqual([0, 1, 2, 3])
+    const ids = answers.map(({ json }) => json.transaction_id)
+    expect(new Set(ids).size).toBe(4)
+    const [counts] = await sql`
+      select (select count(distinct details->>'transaction')::int from audit where details->>'transaction' = any(${ids})) as acts,
+        (select count(*)::int from graphile_worker.jobs where key = any(${ids.map((id) => `broadcast:${id}`)})) as jobs,
+        (select count(*)::int from ladders where transaction_id = any(${ids}::uuid[])) as ladders`
+    expect(counts).toEqual({ acts: 4, jobs: isLong ? expect.any(Number) : 4, ladders: 4 })
+  })
+
+  test('leave no gap where one cannot pay or asks for a nonce that it cannot have: only that one is refused', async () => {
+    const { answers, nonces } = await together({
+      others: (wallet) => [
+        () => send(wallet, { value: MORE_THAN_HALF }),
+        () => send(wallet, { value: MORE_THAN_HALF }),
+        () => send(wallet, { nonce: '1' }),
+        () => send(wallet, { nonce: '2' }),
+        () => send(wallet),
+      ],
+    })
+    expect(answers.map(told)).toEqual([
+      ...['submitted', 'submitted', 'balance_insufficient'],
+      ...['nonce_conflict', 'submitted', 'submitted'],
+    ])
+    expect(nonces).toEqual([0, 1, 2, 3])
+  })
+
+  test('are done one by one if another process has answered one of them, which gets that answer', async () => {
+    const other = await startOther()
+    const theirs: Answer[] = []
+    let key: Record<string, string> = {}
+    const { answers, nonces } = await together({
+      others: (wallet) => {
+        key = { 'idempotency-key': crypto.randomUUID() }
+        const post = (path: string, body: unknown) => service.post(path, body, key)
+        return [() => send(wallet), () => send(wallet, {}, post), () => send(wallet)]
+      },
+      meanwhile: async (wallet) => {
+        theirs.push(await send(wallet, {}, (path, body) => other.post(path, body, key)))
+      },
+      // One commit each: theirs, and three of ours.
+      isShared: ({ commits }) => commits === 4,
+    })
+    expect(nonces).toEqual([0, 1, 2, 3])
+    expect(answers[2]?.json).toEqual(theirs.at(-1)?.json)
+    expect(await Promise.all(answers.map(nonceOf))).toEqual([1, 2, 0, 3])
+    await other.close()
+  })
+
+  test('are recorded one by one with a PIN, of which each is a try', async () => {
+    const pin = '493817'
+    const pay = (wallet: Address, userPin = pin) =>
+      service.post('/transactions/sign-and-send', {
+        ...{ network, signer_wallet_address: wallet, unsigned_transaction: { to: RECIPIENT, value: '1' } },
+        user_pin: userPin,
+      })
+    const { answers, nonces } = await together({
+      wallet: async () => {
+        const { address } = await service.newWallet({ network, pin })
+        await chain.fund(address, parseEther('1'))
+        return address
+      },
+      first: pay,
+      others: (wallet) => [() => pay(wallet), () => pay(wallet)],
+      isShared: ({ commits }) => commits === 3,
+    })
+    expect(nonces).toEqual([0, 1, 2])
+    expect(answers.map(told)).toEqual(['submitted', 'submitted', 'submitted'])
+  })
+})

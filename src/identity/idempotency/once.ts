@@ -84,7 +84,7 @@ export const outcomeUnknown = (what: string): AppError =>
   )
 
 /** Thrown inside the effect's transaction to roll it back, because another process was faster. */
-class AnsweredMeanwhile extends Error {}
+export class AnsweredMeanwhile extends Error {}
 
 type Submitting = {
   readonly body: object & Parameters<typeof signatoryOf>[1]

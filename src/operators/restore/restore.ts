@@ -234,7 +234,7 @@ const writeTransaction = (ctx: RestoreCtx, { about, attempts }: Signed): Promise
     if (!holdsNonce && bornAtBlock === null) return 'nonce_held'
     // First: what was signed for a request that another process answered meanwhile was rolled back then.
     if (answer !== null && !(await storeAnswer(tx, answer))) return 'answered'
-    await recordSubmitted(tx, { ...rows, row: { ...rows.row, holdsNonce } }, attempts)
+    await recordSubmitted(tx, [{ rows: { ...rows, row: { ...rows.row, holdsNonce } }, attempts }])
     return 'restored'
   })
 

@@ -39,23 +39,29 @@ type SpedUpRows = {
   readonly isCancelUnsent: boolean
 }
 
-/** Records a signed transaction, and the job that sends it; one without a nonce is not sent. */
-export const recordSubmitted = async (
-  tx: Tx,
-  { row, alongside }: SubmittedRows,
-  attempts: readonly SignedAttempt[],
-): Promise<void> => {
-  const { id: transactionId, network } = row
-  if (transactionId === undefined) throw new Error('a transaction without an id')
-  await insertTransaction(tx, row)
-  const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
-  await Promise.all([
-    insertLadder(tx, { network, transactionId }, attempts),
-    row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
-  ])
-  await insertMetadataDocuments(tx, alongside.metadata ?? [])
-  if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
-  if (alongside.token !== undefined) await insertCreatedToken(tx, { ...alongside.token, transactionId })
+type Signed = { readonly rows: SubmittedRows; readonly attempts: readonly SignedAttempt[] }
+
+/** Records signed transactions, and the jobs that send them; one without a nonce is not sent. */
+export const recordSubmitted = async (tx: Tx, submitted: readonly Signed[]): Promise<void> => {
+  await Promise.all(submitted.map(({ rows }) => insertTransaction(tx, rows.row)))
+  await Promise.all(
+    submitted.flatMap(({ rows: { row }, attempts }) => {
+      const { id: transactionId, network } = row
+      const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
+      return [
+        insertLadder(tx, { network, transactionId }, attempts),
+        row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
+      ]
+    }),
+  )
+  for (const {
+    rows: { row, alongside },
+  } of submitted) {
+    const { id: transactionId } = row
+    await insertMetadataDocuments(tx, alongside.metadata ?? [])
+    if (alongside.collection !== undefined) await insertCollection(tx, { ...alongside.collection, transactionId })
+    if (alongside.token !== undefined) await insertCreatedToken(tx, { ...alongside.token, transactionId })
+  }
 }
 
 export const recordSpedUp = async (

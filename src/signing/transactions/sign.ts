@@ -19,9 +19,10 @@ import {
 import { makeExecution, withInnerReason } from './execution.ts'
 import { parseIntent, refuseForm } from './intent.ts'
 import { nextNonce, nextNonceChooser } from './nonce.ts'
+import type { Submitted } from './plan.ts'
 import { batchUnsupported } from './sending.ts'
 import { describeSigned } from './sign-ladder.ts'
-import { type Submitted, submitIntent } from './submit.ts'
+import { submitIntent } from './submit.ts'
 
 type SignInput = SignerInput & {
   readonly unsignedTransaction: Parameters<typeof parseIntent>[1]
