@@ -130,6 +130,16 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, ['openid-client']), within('src/identity/issuers/'))).toEqual([])
   })
 
+  test('viem is loaded by its utils: the whole takes 25 ms of each start', () => {
+    expect(
+      strays(
+        (name) => name === 'viem',
+        () => false,
+        'loads',
+      ),
+    ).toEqual([])
+  })
+
   test('nodemailer stays in src/identity/mail', () => {
     expect(strays((name) => isPackage(name, ['nodemailer']), within('src/identity/mail/'))).toEqual([])
   })

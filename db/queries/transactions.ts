@@ -39,14 +39,16 @@ export const lockSigner = async (tx: Tx, signer: Signer) => {
   await lockSignerRow(tx, signer)
 }
 
+const anyUnfinished = prepare((db, { network }: Given<Pick<Signer, 'network'>>) =>
+  db
+    .select({ id: transactions.id })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), isUnfinished))
+    .limit(1),
+)
+
 export const hasUnfinished = async (db: Queryable, network: Network) =>
-  (await firstRow(
-    db
-      .select({ id: transactions.id })
-      .from(transactions)
-      .where(and(eq(transactions.network, network), isUnfinished))
-      .limit(1),
-  )) !== null
+  (await anyUnfinished(db, { network })).length > 0
 
 const { signerAddress, nonce, to, value, input: callData, gasLimit, status } = transactions
 const ageSeconds = sql<number>`extract(epoch from now() - ${transactions.createdAt})::float8`

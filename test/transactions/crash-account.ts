@@ -58,8 +58,8 @@ export const unfinished = async (sql: Sql): Promise<readonly string[]> => {
 }
 
 /**
- * Reports recorded transactions without a job that sends them, and the other way round. Neither may ever happen.
- * Transactions that lapsed unsent need no job.
+ * Reports recorded transactions without a job that sends them, and the other way round. Neither may ever happen. What
+ * lapsed unsent needs no job, nor does what a restore recorded late without a nonce.
  */
 export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql<{ id: string; isRecorded: boolean }[]>`
@@ -68,7 +68,7 @@ export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
       join graphile_worker._private_tasks task on task.id = job.task_id where task.identifier = 'broadcast_transaction')
     select coalesce(t.id::text, jobs.id) as id, t.id is not null as "isRecorded"
     from jobs full join transactions t on t.id::text = jobs.id
-    where t.id is null or (jobs.id is null and t.broadcast_at is null and not t.final)`
+    where t.id is null or (jobs.id is null and t.broadcast_at is null and not t.final and t.holds_nonce)`
   return rows.map(
     ({ id, isRecorded }) => `${id} is ${isRecorded ? 'recorded without a job' : 'a job without a record'}`,
   )

@@ -3,7 +3,7 @@
 // contract's standard decides. Argument names are those of the EIPs and of the authors, without leading underscores.
 // Each error is listed only once. PancakeSwap, SushiSwap and many more have the functions of Uniswap's routers.
 
-import { parseAbi } from 'viem'
+import { parseAbi } from 'viem/utils'
 import type { AssetStandard } from '../../../db/words.ts'
 import type { AbiInput, AbiItem } from '../chain.ts'
 import { selectorOf, signatureOf } from './abi-types.ts'

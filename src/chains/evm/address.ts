@@ -1,7 +1,7 @@
 // Addresses: 20 bytes as text. Input is checked strictly; output always has the EIP-55 checksum.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { getContractAddress } from 'viem'
+import { getContractAddress } from 'viem/utils'
 import { AppError } from '../../platform/errors.ts'
 import { hexText } from '../node/wire.ts'
 

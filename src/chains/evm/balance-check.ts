@@ -6,7 +6,7 @@
 //
 // State is read by block hash (EIP-1898), so that a reorganisation in between does not look like a difference.
 
-import { encodeFunctionData, parseAbi } from 'viem'
+import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { GWEI } from '../../platform/networks/network.ts'
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../blocks.ts'
 import type { BlockMovements, Hex, Movement } from '../chain.ts'

@@ -1,4 +1,4 @@
-import { encodeFunctionData, parseAbi } from 'viem'
+import { encodeFunctionData, parseAbi } from 'viem/utils'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hexText, type JsonRecord, toQuantity } from '../node/wire.ts'

@@ -1,6 +1,6 @@
 // Sends transactions, and reads their status.
 
-import { parseAbi, toEventSelector } from 'viem'
+import { parseAbi, toEventSelector } from 'viem/utils'
 import { REFUSALS, type Refusal } from '../../../db/words.ts'
 import type { AskedHash, BroadcastOutcome, HashStatus, Hex } from '../chain.ts'
 import { NodeUnavailable, type Question, question, type Rpc, type RpcError } from '../node/rpc.ts'

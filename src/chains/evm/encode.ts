@@ -5,7 +5,8 @@
 // The Keccak-256 of the unsigned form is signed; that of the signed form is the transaction hash.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
+import type { TransactionSerializedEIP1559 } from 'viem'
+import { parseTransaction, recoverAddress, serializeTransaction } from 'viem/utils'
 import { unreachable } from '../../platform/errors.ts'
 import type { Payload } from '../../vault/language/payload.ts'
 import type { AccessList, EvmUnsigned, Hex, Signed } from '../chain.ts'
@@ -137,7 +138,9 @@ export const disassemble = (raw: Hex): EvmUnsigned => {
 }
 
 /** The address whose key signed the bytes. Pure. @throws Error for bytes of another form or an invalid signature. */
-export const recoverSigner = async (raw: Hex): Promise<string> =>
-  checksum(
-    (await recoverTransactionAddress({ serializedTransaction: raw as TransactionSerializedEIP1559 })).toLowerCase(),
-  )
+export const recoverSigner = async (raw: Hex): Promise<string> => {
+  const { r, s, v, yParity, ...unsigned } = parseTransaction(raw as TransactionSerializedEIP1559)
+  if (r === undefined || s === undefined || yParity === undefined) throw new Error('a transaction without a signature')
+  const hash = digest(serializeTransaction(unsigned))
+  return checksum((await recoverAddress({ hash, signature: { r, s, yParity } })).toLowerCase())
+}

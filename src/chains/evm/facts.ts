@@ -1,7 +1,7 @@
 // Facts about an address. For a contract they are read once and stored. An address without code is read each time,
 // because a contract may be created there later. One without a name is read again: it may be an unset proxy.
 
-import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
+import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { AssetStandard, Network } from '../../../db/words.ts'
 import type { AddressFacts, Balances, ChainMemory, FactsByAddress, Hex } from '../chain.ts'
 import type { NodePool } from '../node/pool.ts'

@@ -8,13 +8,11 @@
 import {
   encodeDeployData,
   encodeFunctionData,
-  erc6492SignatureValidatorAbi,
-  erc6492SignatureValidatorByteCode,
   hashMessage,
   isErc6492Signature,
   parseAbi,
   recoverAddress,
-} from 'viem'
+} from 'viem/utils'
 import type { Payload, TypedData } from '../../vault/language/payload.ts'
 import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
@@ -88,10 +86,12 @@ export const keyTypedData = (typedData: TypedData): Signable<Hex> =>
   signable({ kind: 'typed_data', typedData }, (signature) => signature)
 
 /** In one simulated call: deploys the contract that the wrapped signature describes, if it is missing, and asks it. */
-const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<Hex> => {
+const undeployedQuestion = async (address: Hex, hash: Hex, signature: Hex): Promise<Question<Hex>> => {
+  // The whole library has these, and takes long to load.
+  const { erc6492SignatureValidatorAbi: abi, erc6492SignatureValidatorByteCode: bytecode } = await import('viem')
   const data = encodeDeployData({
-    abi: erc6492SignatureValidatorAbi,
-    bytecode: erc6492SignatureValidatorByteCode,
+    abi,
+    bytecode,
     args: [address, hash, signature],
   })
   return question('eth_call', [{ data, gas: toQuantity(VALIDATION_GAS_LIMIT) }, 'latest'], bytes)
@@ -106,7 +106,9 @@ const isAcceptedByContract = async (rpc: Rpc, { address, message, signature }: S
   const isWrapped = isErc6492Signature(signature)
   const data = encodeFunctionData({ abi: ERC1271, functionName: 'isValidSignature', args: [hash, signature] })
   const answer = await rpc.try(
-    isWrapped ? undeployedQuestion(to, hash, signature) : readQuestion({ to, data, gasLimit: VALIDATION_GAS_LIMIT }),
+    isWrapped
+      ? await undeployedQuestion(to, hash, signature)
+      : readQuestion({ to, data, gasLimit: VALIDATION_GAS_LIMIT }),
   )
   const result = returned(rpc, answer)
   return isWrapped ? result === ERC6492_YES : result?.startsWith(ERC1271_YES) === true

@@ -1,6 +1,6 @@
 // Reads the transfer events of a range of blocks, and checks that none is missing.
 
-import { keccak256 } from 'viem'
+import { keccak256 } from 'viem/utils'
 import { type Hex, type History, RangeTooWide } from '../chain.ts'
 import { type Answer, NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
 import { list, listOf, quantity, toQuantity } from '../node/wire.ts'

@@ -2,7 +2,7 @@
 // from the zero address to the recipient, by that contract) is used. If none does, the calls are simulated again with a
 // large payment, so that the error can say whether a payment would help.
 
-import { encodeFunctionData, parseAbi } from 'viem'
+import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { AppError, type ErrorCode } from '../../platform/errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'

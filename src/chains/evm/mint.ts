@@ -1,7 +1,7 @@
 // Finds out how an NFT collection mints, by trying the known mint functions.
 
 import { randomBytes } from 'node:crypto'
-import { encodeFunctionData, keccak256, parseAbiItem, stringToHex } from 'viem'
+import { encodeFunctionData, keccak256, parseAbiItem, stringToHex } from 'viem/utils'
 import { AppError } from '../../platform/errors.ts'
 import type { BatchMintRequest, Hex, Intent, MintRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'

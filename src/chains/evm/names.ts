@@ -2,7 +2,7 @@
 // resolver answers for a name only as a wildcard (ENSIP-10). A resolver that needs data from a URL reverts (EIP-3668).
 // The server does not open URLs of strangers, so such a name has no address here.
 
-import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
+import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem/utils'
 import { AppError } from '../../platform/errors.ts'
 import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Names } from '../chain.ts'

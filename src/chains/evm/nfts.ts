@@ -1,6 +1,6 @@
 // Tokens of ERC-721 and ERC-1155 collections: the URIs of their metadata, transfers, and our own collection contract.
 
-import { decodeAbiParameters, encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
+import { decodeAbiParameters, encodeDeployData, encodeFunctionData, parseAbi } from 'viem/utils'
 import { AppError } from '../../platform/errors.ts'
 import type { AddressFacts, CollectionRequest, Hex, Intent, TransferNftRequest } from '../chain.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'

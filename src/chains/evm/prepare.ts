@@ -2,7 +2,7 @@
 // questions. Estimates have no fees, so that a node cannot report missing funds for gas as a revert. Whether the sender
 // can pay is checked here, by the balance from the same batch.
 
-import { formatUnits } from 'viem'
+import { formatUnits } from 'viem/utils'
 import { lower } from '../../platform/amount.ts'
 import { AppError } from '../../platform/errors.ts'
 import type { EvmNetworkRow } from '../../platform/networks.ts'

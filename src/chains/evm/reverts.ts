@@ -1,6 +1,7 @@
 // The error texts of failed executions: Error(string), Panic(uint256), known custom errors, otherwise the selector.
 
-import { type AbiParameter, decodeAbiParameters } from 'viem'
+import type { AbiParameter } from 'viem'
+import { decodeAbiParameters } from 'viem/utils'
 import type { AbiInput, Hex } from '../chain.ts'
 import type { RpcError } from '../node/rpc.ts'
 import { isHex, isRecord, type JsonRecord } from '../node/wire.ts'

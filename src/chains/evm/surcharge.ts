@@ -7,7 +7,7 @@
 //   Jovian    gas * operatorFeeScalar * 100 + operatorFeeConstant
 // So the fees for two amounts of gas give that for any other, and one batch can ask before the gas limit is known.
 
-import { encodeFunctionData, parseAbi } from 'viem'
+import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { higher } from '../../platform/amount.ts'
 import type { EvmNetworkRow } from '../../platform/networks.ts'
 import type { Hex, Intent } from '../chain.ts'

@@ -7,7 +7,7 @@
 // A key cannot send another token to several recipients: that would need an approval of a contract that moves the
 // tokens, in a transaction before (docs/decisions/0025-several-transfers-by-a-key.md).
 
-import { encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
+import { encodeDeployData, encodeFunctionData, parseAbi } from 'viem/utils'
 import { AppError } from '../../platform/errors.ts'
 import type { Hex, Intent, MintTokenRequest, TokenRequest, Tokens, Transfer, TransfersRequest } from '../chain.ts'
 import { question } from '../node/rpc.ts'

@@ -123,9 +123,11 @@ export const trackStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepRes
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (next === null) {
-    // If the node has a head but not the next block, it is not certain that the cursor's block is still on the chain.
-    if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
-    await runClocks(ctx, { chain, head, cursor })
+    if (await hasUnfinished(ctx.db, chain.network)) {
+      // If the node has a head but not the next block, it is not certain that the cursor's block is still on the chain.
+      if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
+      await runClocks(ctx, { chain, head, cursor })
+    }
     return (await isNextBlockPruned(chain, { cursor, head }))
       ? skipBlocks(ctx, { chain, follower, cursor, head })
       : 'caught_up'

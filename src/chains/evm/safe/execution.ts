@@ -4,7 +4,7 @@
 // inner nonce need not be known, and no other account can resend it. safeTxGas is 0, so that a failure inside reverts
 // all of it (GS013).
 
-import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem'
+import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem/utils'
 import { AppError } from '../../../platform/errors.ts'
 import type { Hex, Intent } from '../../chain.ts'
 import type { ContractOperation, ContractWallet } from '../../contract-wallets.ts'

@@ -1,7 +1,7 @@
 // The contract wallets of an EVM network, which are Safes. Each operation is in a file of this folder.
 
 import { LRUCache } from 'lru-cache'
-import { serializeErc6492Signature } from 'viem'
+import { serializeErc6492Signature } from 'viem/utils'
 import type { Payload, TypedData } from '../../../vault/language/payload.ts'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, ContractWallets, Signable } from '../../contract-wallets.ts'

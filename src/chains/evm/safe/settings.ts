@@ -12,7 +12,7 @@ import {
   pad,
   parseAbi,
   toHex,
-} from 'viem'
+} from 'viem/utils'
 import type { Hex, Intent } from '../../chain.ts'
 import type { ContractWallet } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'

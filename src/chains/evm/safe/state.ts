@@ -2,7 +2,7 @@
 // more, at one block. The contract at the address may be any contract, so an answer that cannot be decoded is not a
 // Safe's.
 
-import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
+import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { Network } from '../../../../db/words.ts'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, ContractWalletState } from '../../contract-wallets.ts'
