@@ -255,6 +255,17 @@ export const updateRows = <Table extends PgTable>(
     return rows as InferSelectModel<Table>[]
   })
 
+type Deleted = Pick<Found, 'final'> & { readonly rows: readonly Values[]; readonly left: readonly Values[] }
+
+/** @param deleted.left what the same condition finds after the deletion. @throws NotWritten */
+const noteDeleted = (tx: Tx, table: PgTable, { rows, left: [undone], final }: Deleted): void => {
+  if (undone !== undefined) throw notWritten(table, undone)
+  for (const row of rows) {
+    tx.writes.set(nameOf(table, row), { table, key: keyOf(table, row), values: null })
+    endRow(tx, table, { row, final })
+  }
+}
+
 /** Deletes the rows that are found. @returns them. @throws NotWritten */
 export const deleteRows = <Table extends PgTable>(
   db: Db | Tx,
@@ -262,14 +273,25 @@ export const deleteRows = <Table extends PgTable>(
   { where, final }: Found,
 ): Promise<readonly InferSelectModel<Table>[]> =>
   inTransaction(db, async (tx) => {
-    const [rows, [left]] = await Promise.all([
+    const [rows, left] = await Promise.all([
       tx.delete<PgTable>(table).where(where).returning(),
       tx.select().from<PgTable>(table).where(where).limit(1),
     ])
-    if (left !== undefined) throw notWritten(table, left)
-    for (const row of rows) {
-      tx.writes.set(nameOf(table, row), { table, key: keyOf(table, row), values: null })
-      endRow(tx, table, { row, final })
-    }
+    noteDeleted(tx, table, { rows, left, final })
     return rows as InferSelectModel<Table>[]
   })
+
+/** `deleteRows` with statements that are written once. @throws NotWritten, when it is used */
+export const rowDeleter = <Table extends PgTable, Key extends object>(
+  table: Table,
+  found: Pick<Found, 'final'> & { readonly where: (key: Given<Key>) => SQL | undefined },
+): ((tx: Tx, key: Key) => Promise<readonly InferSelectModel<Table>[]>) => {
+  const { where, final } = found
+  const remove = prepare((db, key: Given<Key>) => db.delete<PgTable>(table).where(where(key)).returning())
+  const find = prepare((db, key: Given<Key>) => db.select().from<PgTable>(table).where(where(key)).limit(1))
+  return async (tx, key) => {
+    const [rows, left] = await Promise.all([remove(tx, key), find(tx, key)])
+    noteDeleted(tx, table, { rows, left, final })
+    return rows as InferSelectModel<Table>[]
+  }
+}

@@ -3,7 +3,8 @@
 
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Db, Tx } from '../client.ts'
-import { deleteRows, endedName, insertRow, upsertRow } from '../deciding-rows.ts'
+import { deleteRows, endedName, insertRow, rowDeleter, upsertRow } from '../deciding-rows.ts'
+import type { Given } from '../prepare.ts'
 import { firstRow, readValue } from '../rows.ts'
 import { emailCodes, nonces, users } from '../schema.ts'
 import { NotWritten } from '../written.ts'
@@ -19,9 +20,6 @@ export const insertNonce = async (db: Db | Tx, row: NonceRow) => {
   await insertRow(db, nonces, row)
 }
 
-const isLive = ({ projectId, kind, nonce }: NonceKey) =>
-  and(eq(nonces.projectId, projectId), eq(nonces.kind, kind), eq(nonces.nonce, nonce), gt(nonces.expiresAt, sql`now()`))
-
 export const findNonce = (db: Db, { projectId, kind, nonce }: NonceKey): Promise<NonceRow | null> =>
   firstRow(db.prepared<NonceRow>`
     select project_id as "projectId", kind, nonce, user_id as "userId", target, created_at as "createdAt",
@@ -29,9 +27,19 @@ export const findNonce = (db: Db, { projectId, kind, nonce }: NonceKey): Promise
     from public.nonces
     where project_id = ${projectId}::uuid and kind = ${kind} and nonce = ${nonce} and expires_at > now()`)
 
+const deleteNonce = rowDeleter(nonces, {
+  where: ({ projectId, kind, nonce }: Given<NonceKey>) =>
+    and(
+      eq(nonces.projectId, projectId),
+      eq(nonces.kind, kind),
+      eq(nonces.nonce, nonce),
+      gt(nonces.expiresAt, sql`now()`),
+    ),
+  final: 'once',
+})
+
 /** Uses a nonce up. @returns null if it is unknown, used or expired. */
-export const useNonce = (tx: Tx, key: NonceKey): Promise<NonceRow | null> =>
-  firstRow(deleteRows(tx, nonces, { where: isLive(key), final: 'once' }))
+export const useNonce = (tx: Tx, key: NonceKey): Promise<NonceRow | null> => firstRow(deleteNonce(tx, key))
 
 type EmailCodeRow = typeof emailCodes.$inferSelect
 /** The user may not exist yet. */

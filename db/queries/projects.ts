@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { insertRow, updateRows } from '../deciding-rows.ts'
+import { type Given, prepare } from '../prepare.ts'
 import { firstRow } from '../rows.ts'
 import { projects } from '../schema.ts'
 
@@ -25,8 +26,11 @@ export const insertProject = async (
   await insertRow(db, projects, input)
 }
 
-export const findProject = (db: Queryable, id: string): Promise<Project | null> =>
-  firstRow(db.select().from(projects).where(eq(projects.id, id)))
+const projectsWith = prepare((db, { id }: Given<Pick<Project, 'id'>>) =>
+  db.select().from(projects).where(eq(projects.id, id)),
+)
+
+export const findProject = (db: Queryable, id: string): Promise<Project | null> => firstRow(projectsWith(db, { id }))
 
 /** So that two changes of its settings do not undo each other. */
 export const lockProject = (db: Queryable, id: string): Promise<Project | null> =>

@@ -6,12 +6,13 @@
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { TransactionSerializedEIP1559 } from 'viem'
-import { parseTransaction, recoverAddress, serializeTransaction } from 'viem/utils'
+import { parseTransaction, serializeTransaction } from 'viem/utils'
 import { unreachable } from '../../platform/errors.ts'
 import type { Payload } from '../../vault/language/payload.ts'
 import type { AccessList, EvmUnsigned, Hex, Signed } from '../chain.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum } from './address.ts'
+import { recoverAddress } from './recover.ts'
 
 /** The order of secp256k1's group (SEC 2 §2.4.1). */
 const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -141,6 +142,5 @@ export const disassemble = (raw: Hex): EvmUnsigned => {
 export const recoverSigner = async (raw: Hex): Promise<string> => {
   const { r, s, v, yParity, ...unsigned } = parseTransaction(raw as TransactionSerializedEIP1559)
   if (r === undefined || s === undefined || yParity === undefined) throw new Error('a transaction without a signature')
-  const hash = digest(serializeTransaction(unsigned))
-  return checksum((await recoverAddress({ hash, signature: { r, s, yParity } })).toLowerCase())
+  return recoverAddress({ digest: digest(serializeTransaction(unsigned)), r, s, yParity })
 }

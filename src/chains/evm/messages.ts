@@ -5,20 +5,14 @@
 //
 // The key is tried first: an account that delegates to a contract's code (EIP-7702) still belongs to its key.
 
-import {
-  encodeDeployData,
-  encodeFunctionData,
-  hashMessage,
-  isErc6492Signature,
-  parseAbi,
-  recoverAddress,
-} from 'viem/utils'
+import { encodeDeployData, encodeFunctionData, hashMessage, isErc6492Signature, parseAbi } from 'viem/utils'
 import type { Payload, TypedData } from '../../vault/language/payload.ts'
 import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hexText, toQuantity } from '../node/wire.ts'
 import { readQuestion, returned } from './call.ts'
+import { recoverAddress } from './recover.ts'
 
 // What to sign, with the signature in the form that contracts accept: r ‖ s ‖ v.
 
@@ -69,8 +63,8 @@ export const isSignedByKey = async ({ address, message, signature }: SignedMessa
   if (parts === null || parts.s > S_MAX) return false
   const { r, s, yParity } = parts
   try {
-    const signer = await recoverAddress({ hash: hashMessage(message), signature: { r, s: toQuantity(s), yParity } })
-    return signer === address
+    const digest = Buffer.from(hashMessage(message).slice(2), 'hex')
+    return (await recoverAddress({ digest, r, s: toQuantity(s), yParity })) === address
   } catch {
     // Not every r belongs to a point on the curve.
     return false

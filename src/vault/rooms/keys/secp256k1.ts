@@ -3,8 +3,8 @@
 // Both give the same bytes but for a digest that is not below the order of the group (one in 2^128): libsecp256k1 does
 // not reduce it before it makes the nonce. Both signatures are valid.
 
-import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
+import { libsecp256k1 } from '../../../platform/process/libsecp256k1.ts'
 import { copyOf } from '../../../platform/sealing/bytes.ts'
 
 export type Curve = {
@@ -14,13 +14,6 @@ export type Curve = {
   sign(input: { readonly digest: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
   /** Their sum modulo the order, zeroed by the caller. @throws Error for a tweak beyond the order, or the sum 0. */
   tweak(input: { readonly privateKey: Uint8Array; readonly tweak: Uint8Array }): Uint8Array
-}
-
-type Native = {
-  publicKeyCreate(privateKey: Uint8Array, compressed: boolean): Uint8Array
-  /** Changes the key. */
-  privateKeyTweakAdd(privateKey: Uint8Array, tweak: Uint8Array): Uint8Array
-  ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { readonly signature: Uint8Array; readonly recid: number }
 }
 
 const DIGEST_BYTES = 32
@@ -34,16 +27,7 @@ const ORDER = Buffer.from('fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25
 export const isPrivateKey = (bytes: Uint8Array): boolean =>
   bytes.length === ORDER.length && bytes.some((byte) => byte !== 0) && Buffer.compare(bytes, ORDER) < 0
 
-const loadNative = (): Native | null => {
-  try {
-    // Not the package's main module, which falls back to another implementation without saying so.
-    return createRequire(import.meta.url)('secp256k1/bindings.js')
-  } catch {
-    return null
-  }
-}
-
-const native = loadNative()
+const native = libsecp256k1
 
 /** null if no prebuilt module of libsecp256k1 runs. */
 export const nativeCurve: Curve | null = native && {
