@@ -6,7 +6,7 @@ import { openDb } from '../../db/client.ts'
 import { AppError } from '../../src/platform/errors.ts'
 import { createQueue } from '../../src/platform/queue.ts'
 import { createGuard, createPinLimits, type Guard } from '../../src/vault/rooms/credentials/guard.ts'
-import { ARGON2_CONCURRENCY_MAX } from '../../src/vault/rooms/sealing/stretch.ts'
+import { PIN_TURNS_MAX } from '../../src/vault/rooms/sealing/stretch.ts'
 import { isLong } from '../support/long.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { afterTests, shared } from '../support/shared.ts'
@@ -27,7 +27,7 @@ const guesses = await openTestGuesses(db)
 const process = (): Guard =>
   createGuard({
     guesses,
-    argon2: createQueue({ atOnce: ARGON2_CONCURRENCY_MAX }),
+    argon2: createQueue({ atOnce: PIN_TURNS_MAX }),
     pinLimits: createPinLimits({ db, deploymentKey: TEST_DEPLOYMENT_KEY, wrongPinsPerHour: MAX }),
   })
 
@@ -90,7 +90,7 @@ describe('an API key with wrong PINs for many owners', () => {
     const codes = await Promise.all(Array.from({ length: AT_ONCE }, () => wrong(asked)))
     const checked = codes.filter((code) => code === 'INVALID_SECRET').length
     expect(checked).toBeGreaterThanOrEqual(MAX)
-    expect(checked).toBeLessThan(MAX + ARGON2_CONCURRENCY_MAX)
+    expect(checked).toBeLessThan(MAX + PIN_TURNS_MAX)
     expect(codes.filter((code) => code === 'rate_limited').length).toBe(AT_ONCE - checked)
   })
 

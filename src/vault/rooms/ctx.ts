@@ -24,7 +24,7 @@ import type { WalletChain } from './keys/worst-cost.ts'
 import { createRefusals, type Refusals, type RefusalsLog } from './refusals.ts'
 import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
 import { createRootKeys, type DeploymentKey, type RootKey, type RootKeys } from './root/root-key.ts'
-import { ARGON2_CONCURRENCY_MAX } from './sealing/stretch.ts'
+import { ARGON2_CONCURRENCY_MAX, PIN_TURNS_MAX } from './sealing/stretch.ts'
 import { createFreezes, type Freezes } from './wallets/freezes.ts'
 
 const READ_TOGETHER_MAX = 500
@@ -68,6 +68,8 @@ export type RoomCtx = {
   readonly secretLimit: SecretLimit
   /** All uses of argon2 wait here, and phrases that are stretched (keys/derive.ts). */
   readonly argon2: Queue
+  /** For those with a turn: one for each core. It refuses none, as their guess is charged. */
+  readonly stretching: Queue
   /** The rows that open a wallet's key. Requests of the same moment share one query. */
   readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>
 }
@@ -92,7 +94,7 @@ export type VaultSettings = {
 export const createRoomCtx = (settings: VaultSettings): RoomCtx => {
   const { db, environment, chainOf, limits, deploymentKey, journal = withoutJournal() } = settings
   const rootKeys = createRootKeys(settings)
-  const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
+  const argon2 = createQueue({ atOnce: PIN_TURNS_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
     sizeMax: READ_TOGETHER_MAX,
     run: (ids: readonly string[]) => readWalletKeys(db, ids),
@@ -126,6 +128,7 @@ export const createRoomCtx = (settings: VaultSettings): RoomCtx => {
     guard: createGuard({ guesses, argon2, pinLimits: createPinLimits({ ...settings, ...limits }) }),
     secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),
     argon2,
+    stretching: createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitMaxMs: Number.POSITIVE_INFINITY }),
     readWalletKey: async (walletId) => (await readTogether(walletId)).get(walletId) ?? null,
   }
 }

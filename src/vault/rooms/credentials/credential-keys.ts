@@ -151,6 +151,12 @@ export const checkSecret = async (
   throw invalidSecret({ kind: 'wrong_developer_secret', ...event })
 }
 
+/** Needs a turn of `argon2`. */
+const stretchInTurn = async ({ stretching }: RoomCtx, input: Parameters<typeof stretchPin>[0]): Promise<Uint8Array> => {
+  using _core = await stretching.enter()
+  return await stretchPin(input)
+}
+
 const checkPin = async (
   ctx: RoomCtx,
   input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: SecretText },
@@ -163,7 +169,7 @@ const checkPin = async (
   const guess = { projectId, ownerId, actor, from, version }
   await using lease = await part('count the guess', () => ctx.guard.lease(guess))
   using keys = new HeldKeys()
-  const stretched = keys.hold(await part('argon2', () => stretchPin({ pin, salt: row.salt })))
+  const stretched = keys.hold(await part('argon2', () => stretchInTurn(ctx, { pin, salt: row.salt })))
   return await lease.settle(openUserKey({ ...guess, stretched, sealed: inner }))
 }
 
@@ -215,14 +221,14 @@ export const openUserKeyOf = async (ctx: RoomCtx, { wallet, row, credentials, ac
 
 /** Seals a user key under a PIN, without the outer layer. */
 export const sealUnderPin = async (
-  { argon2 }: RoomCtx,
+  ctx: RoomCtx,
   input: Owner & { readonly version: number; readonly pin: SecretText; readonly userKey: Uint8Array },
 ): Promise<{ readonly salt: Uint8Array; readonly inner: Uint8Array }> => {
   using keys = new HeldKeys()
   const { pin, ...scope } = input
   const salt = randomBytes(PIN_SALT_BYTES)
-  using _slot = await argon2.enter()
-  const stretched = keys.hold(await stretchPin({ pin, salt }))
+  using _slot = await ctx.argon2.enter()
+  const stretched = keys.hold(await stretchInTurn(ctx, { pin, salt }))
   return { salt, inner: sealUserKey({ ...scope, stretched }) }
 }
 

@@ -1,7 +1,8 @@
 // The guess guard limits how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
 //
 // For each owner one verification runs at a time:
-//   1. the request waits for its turn in the owner's queue of this process, then for a slot of argon2;
+//   1. the request waits for its turn in the owner's queue of this process, then for a slot of argon2, of which there
+//      are two for each core: the statements before and after it need no core;
 //   2. the owner's count is read and checked, and one committed UPDATE charges a guess and takes a lease of 10 s
 //      (guesses.ts), unless the caller has sent too many wrong PINs (see below). The fifth charge in a row also locks
 //      the owner for 24 h; after 100 wrong PINs in all the owner stays locked. A crash leaves the guess charged;
@@ -45,7 +46,7 @@ import type { ChargedGuess, Guesses } from './guesses.ts'
 // A caller at a limit gets 429 until an hour after the first wrong PIN. Users do not count against the project, because
 // any person may become a user of it and send wrong PINs for own wallets, nor against the address of a project's
 // servers, which several projects may share. PINs that are checked at the same time can exceed a limit, by at most
-// eight for each process.
+// sixteen for each process.
 //
 // Developer secrets: wrong ones in a minute, counted in memory, as a secret has at least 16 characters:
 // n, WRONG_SECRETS_PER_MINUTE, for a caller; 5 n for all keys of a project, and 5 n for all its users, as an API that

@@ -20,7 +20,10 @@ export const PIN_SALT_BYTES = 16
 /** One for each core, as more would only slow each other down. At most 8, so that PINs take at most 8 × 19 MiB. */
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
-/** Needs a turn in `RoomCtx.argon2`. Frees its copy of the PIN: the allocator overwrites its first eight bytes. */
+/** PINs that are under way: while some are stretched, the guesses of the others are charged and settled. */
+export const PIN_TURNS_MAX = 2 * ARGON2_CONCURRENCY_MAX
+
+/** Needs a turn in `RoomCtx.stretching`. Frees its copy of the PIN: the allocator overwrites its first eight bytes. */
 export const stretchPin = (input: { readonly pin: SecretText; readonly salt: Uint8Array }): Promise<Uint8Array> =>
   hashRaw(input.pin, {
     algorithm: ARGON2ID,
