@@ -223,7 +223,7 @@ revoke all on all tables in schema public from ${OWN_ROLES}, ${JOBS_ROLE};
 grant usage on schema public to ${OWN_ROLES}, ${JOBS_ROLE};
 ${TABLE_GRANTS}
 -- An update finds room in its page: then it writes neither the whole row to the log nor the index of hashes.
-alter table public.ladders set (fillfactor = 50);
+alter table public.ladders set (fillfactor = 70);
 `
 
 const FUNCTIONS = `
