@@ -2,6 +2,7 @@
 
 import { and, asc, type Column, count, desc, eq, gt, lte, max, min, notExists, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../../client.ts'
+import { prepare } from '../../prepare.ts'
 import { pickColumns, readRows } from '../../rows.ts'
 import { audit, auditChain } from '../../schema.ts'
 import { type AuditRecord, EXACT_TIME, ofChain, type TimedRecord } from '../audit-rows.ts'
@@ -56,9 +57,11 @@ export const listUnchained = async (
   return { rows, isFull: ids.length < found.length || found.length === input.limit }
 }
 
+const newest = prepare((db) => db.select({ id: max(auditChain.auditId) }).from(auditChain))
+
 /** The highest id that has a link, or 0. */
 export const newestChainedId = async (db: Queryable) => {
-  const [row] = await db.select({ id: max(auditChain.auditId) }).from(auditChain)
+  const [row] = await newest(db, {})
   return row?.id ?? 0n
 }
 
