@@ -158,7 +158,8 @@ update public.ladders ladder set
   accepted_at[array_position(hashes, its.hash)] = coalesce(accepted_at[array_position(hashes, its.hash)], now()),
   last_errors[array_position(hashes, its.hash)] = null
 from unnest($1::uuid[], $2::bytea[]) its(id, hash)
-where ladder.transaction_id = its.id and its.hash = any(hashes)`
+where ladder.transaction_id = its.id and its.hash = any(hashes) and (
+  accepted_at[array_position(hashes, its.hash)] is null or last_errors[array_position(hashes, its.hash)] is not null)`
 
 /** @param accepted of each transaction at most one. */
 export const markAttemptsAccepted = async (tx: Tx, accepted: readonly (Its & { readonly hash: string })[]) => {
