@@ -21,6 +21,15 @@ import { recordObservation } from './record-observation.ts'
 /** EIP-1559: the base fee rises by at most an eighth from block to block. */
 const RISE_DIVISOR = 8n
 
+/** Notes what the next block asks for, also while none of our transactions waits: the next one is told by it. */
+export const noteBaseFee = async (
+  ctx: TrackingCtx,
+  { chain, head, cursor }: { readonly chain: Chain; readonly head: Head; readonly cursor: Cursor },
+): Promise<void> => {
+  const { baseFeePerGas } = head
+  if (baseFeePerGas !== cursor.baseFeePerGas) await recordBaseFee(ctx.db, { network: chain.network, baseFeePerGas })
+}
+
 /**
  * Raises the fees of a network's waiting transactions, or gives them up. Only the lowest nonce of each signer: nothing
  * behind it can be mined first.
@@ -33,11 +42,10 @@ const RISE_DIVISOR = 8n
  */
 export const runClocks = async (
   ctx: TrackingCtx,
-  { chain, head, cursor }: { readonly chain: Chain; readonly head: Head; readonly cursor: Cursor },
+  { chain, head }: { readonly chain: Chain; readonly head: Head },
 ): Promise<void> => {
   const { network } = chain
   const { baseFeePerGas } = head
-  if (baseFeePerGas !== cursor.baseFeePerGas) await recordBaseFee(ctx.db, { network, baseFeePerGas })
   const askedPerGas = baseFeePerGas === null ? null : baseFeePerGas + baseFeePerGas / RISE_DIVISOR
   const clocks = await dueClocks(ctx.db, { network, ...chain.patience, askedPerGas })
   const starting = clocks.filter(({ due }) => due === 'start')

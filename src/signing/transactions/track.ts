@@ -34,7 +34,7 @@ import type { BlockWithHashes, Chain, HashStatus, Head, Hex } from '../../chains
 import type { ContractWallet, ContractWallets } from '../../chains/contract-wallets.ts'
 import { isHex } from '../../chains/intent.ts'
 import type { TrackingCtx } from '../ctx.ts'
-import { findUsedNonces, runClocks } from './after-block.ts'
+import { findUsedNonces, noteBaseFee, runClocks } from './after-block.ts'
 import { type Observation, type Observed, recordObservations } from './record-observation.ts'
 import { recordFinalBlocksLost } from './repair.ts'
 import { agreedResults, hasSucceeded, isFinalForAll, judgeFinal } from './second-opinion.ts'
@@ -123,10 +123,11 @@ export const trackStep = async (ctx: TrackingCtx, chain: Chain): Promise<StepRes
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (next === null) {
+    await noteBaseFee(ctx, { chain, head, cursor })
     if (await hasUnfinished(ctx.db, chain.network)) {
       // If the node has a head but not the next block, it is not certain that the cursor's block is still on the chain.
       if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
-      await runClocks(ctx, { chain, head, cursor })
+      await runClocks(ctx, { chain, head })
     }
     return (await isNextBlockPruned(chain, { cursor, head }))
       ? skipBlocks(ctx, { chain, follower, cursor, head })
