@@ -14,7 +14,7 @@ import { isLong, someOf } from '../support/long.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { ANVIL, BIP_32, BIP_32_INVALID, BIP_39, SR25519 } from './vectors.ts'
 
-const ctx = { argon2: createQueue({ atOnce: 2 }) }
+const ctx = { argon2: createQueue({ atOnce: 2 }), stretching: createQueue({ atOnce: 2 }) }
 
 const indicesOf = (path: string): number[] =>
   path
@@ -123,7 +123,7 @@ describe("a wallet's key pair", () => {
   )
 
   test('is stretched beside the event loop, in the queue of argon2', async () => {
-    const alone = { argon2: createQueue({ atOnce: 1 }) }
+    const alone = { argon2: createQueue({ atOnce: 1 }), stretching: createQueue() }
     const turn = await alone.argon2.enter()
     const pairs = Array.from({ length: 20 }, (_, index) =>
       deriveKeyPair(alone, { family: 'evm', kind: 'seed', secret: new Uint8Array(16).fill(index) }),

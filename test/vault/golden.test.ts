@@ -159,7 +159,9 @@ describe('in the first version', () => {
   })
 
   test('each credential leads to the keys of all families, by the lock of its own mode alone', async () => {
-    expect(hexOf(await deriveFamilyKeys({ argon2: createQueue() }, bytesOf(golden.entropy)))).toBe(golden.familyKeys)
+    expect(
+      hexOf(await deriveFamilyKeys({ argon2: createQueue(), stretching: createQueue() }, bytesOf(golden.entropy))),
+    ).toBe(golden.familyKeys)
     const locks = {
       developer: { lockId: golden.developerLockId, sealed: bytesOf(golden.developerFamilyKeys) },
       user: { lockId: golden.userLockId, sealed: bytesOf(golden.userFamilyKeys) },

@@ -86,7 +86,10 @@ describe('a mini-secret of a Substrate network', () => {
       expect(key('substrate', text)).toBe(miniSecret)
       const { kind, secret } = read('substrate', { privateKey: text })
       if (kind !== 'key') throw new Error('it is a key')
-      const pair = await deriveKeyPair({ argon2: createQueue() }, { family: 'substrate', kind, secret })
+      const pair = await deriveKeyPair(
+        { argon2: createQueue(), stretching: createQueue() },
+        { family: 'substrate', kind, secret },
+      )
       expect(hexOf(pair.publicKey)).toBe(publicKey)
     }
   })

@@ -91,7 +91,8 @@ export const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(by
 /** The public key that a phrase has in a family. */
 export const publicKeyOfPhrase = async (family: ChainFamily, phrase: string | null): Promise<Uint8Array> => {
   const secret = mnemonicToEntropy(phrase ?? '', wordlist)
-  return (await deriveKeyPair({ argon2: createQueue() }, { family, kind: 'phrase', secret })).publicKey
+  return (await deriveKeyPair({ argon2: createQueue(), stretching: createQueue() }, { family, kind: 'phrase', secret }))
+    .publicKey
 }
 
 /** An export as text. */

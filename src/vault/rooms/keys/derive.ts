@@ -26,10 +26,11 @@ const STRETCH_BYTES = 64
 
 const pbkdf2InPool = promisify(pbkdf2)
 
-type StretchCtx = Pick<RoomCtx, 'argon2'>
+type StretchCtx = Pick<RoomCtx, 'argon2' | 'stretching'>
 
-const stretch = async ({ argon2 }: StretchCtx, secret: Uint8Array): Promise<Uint8Array> => {
+const stretch = async ({ argon2, stretching }: StretchCtx, secret: Uint8Array): Promise<Uint8Array> => {
   using _turn = await argon2.enter()
+  using _core = await stretching.enter()
   return moved(await pbkdf2InPool(secret, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512'))
 }
 
