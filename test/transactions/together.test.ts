@@ -259,6 +259,21 @@ describe('requests of one signer that are ready at the same time', () => {
     expect(nonces).toEqual([0, 1, 2, 3])
   })
 
+  test('are each refused for their own reason if none can be recorded', async () => {
+    const { answers, nonces } = await together({
+      wallet: async () => {
+        const { address } = await service.newWallet({ network })
+        await chain.fund(address, parseEther('0.001'))
+        return address
+      },
+      first: (wallet) => send(wallet, { nonce: '7' }),
+      others: (wallet) => [() => send(wallet, { nonce: '8' }), () => send(wallet, { nonce: '9' })],
+      isShared: () => true,
+    })
+    expect(answers.map(told)).toEqual(['nonce_gap', 'nonce_gap', 'nonce_gap'])
+    expect(nonces).toEqual([])
+  })
+
   test('are done one by one if another process has answered one of them, which gets that answer', async () => {
     const other = await startOther()
     const theirs: Answer[] = []

@@ -47,9 +47,9 @@ const isAlike = ({ recording: one }: Waiting, { recording: other }: Waiting): bo
   ) &&
   isDeepStrictEqual(one.credentials, other.credentials)
 
-/** Nothing was signed or recorded, and alone some of them may be. */
+/** Nothing was recorded, because one was answered meanwhile; alone the others may be. */
 class Apart extends Error {
-  constructor(readonly reason: Error) {
+  constructor(readonly reason: AnsweredMeanwhile) {
     super(reason.message)
   }
 }
@@ -74,10 +74,11 @@ const recordAll = async (ctx: SigningCtx, all: readonly Waiting[]): Promise<void
 
 type Plan = Awaited<ReturnType<typeof planTogether>>
 
+/** @throws AppError if one alone is refused. */
 const planOf = async (tx: Tx, recordings: readonly Recording[]): Promise<Plan> => {
   const plan = await planTogether(tx, recordings)
-  const [first] = plan
-  if (first instanceof AppError && plan.every((each) => each instanceof AppError)) throw new Apart(first)
+  const [sole, ...others] = plan
+  if (sole instanceof AppError && others.length === 0) throw sole
   return plan
 }
 
@@ -113,7 +114,10 @@ const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
   )
 
 /** The credential is not available later, so everything that may ever be sent is signed now, by the first one's key. */
-const signTogether = (recordings: readonly Recording[], plan: Plan): Promise<readonly (readonly SignedAttempt[])[]> => {
+const signTogether = async (
+  recordings: readonly Recording[],
+  plan: Plan,
+): Promise<readonly (readonly SignedAttempt[])[]> => {
   const [first] = recordings
   if (first === undefined) throw new Error('nothing to sign')
   const planned = plannedOf(plan)
@@ -128,6 +132,7 @@ const signTogether = (recordings: readonly Recording[], plan: Plan): Promise<rea
       answer: id === submitted.transactionId ? (remember?.answerOf?.(submitted) ?? null) : null,
     })),
   )
+  if (uses.length === 0) return []
   return signLadders({ chain, key, fee: worstFee(chain, planned.flat()), uses })
 }
 
