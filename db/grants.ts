@@ -222,8 +222,9 @@ const TABLES = `
 revoke all on all tables in schema public from ${OWN_ROLES}, ${JOBS_ROLE};
 grant usage on schema public to ${OWN_ROLES}, ${JOBS_ROLE};
 ${TABLE_GRANTS}
--- An update finds room in its page: then it writes neither the whole row to the log nor the index of hashes.
+-- An update finds room in its page: then it writes neither the whole row to the log nor the indexes.
 alter table public.ladders set (fillfactor = 70);
+alter table public.transactions set (fillfactor = 80);
 `
 
 const FUNCTIONS = `

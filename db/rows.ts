@@ -43,8 +43,12 @@ export const gtIfGiven = (column: Column, value: unknown): SQL | undefined =>
 /** Of rows. */
 export type Ids = { readonly ids: readonly string[] }
 
-/** The rows with these ids, in a statement with one text for any number of them. */
-export const isOneOf = (column: Column, ids: Placeholder | SQL) => sql`${column} = any(${ids}::uuid[])`
+/**
+ * The rows with these ids, in a statement with one text for any number of them. Within a select of its own the planner
+ * does not see how many they are: it would plan a statement with few ids anew at each use.
+ */
+export const isOneOf = (column: Column | SQL, ids: Placeholder | SQL) =>
+  sql`${column} = any((select ${ids}::uuid[])::uuid[])`
 
 /** Rows for `json_to_recordset`. */
 export const encodeRows = (rows: readonly object[]): string =>

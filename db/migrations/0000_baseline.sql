@@ -942,14 +942,14 @@ CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> sta
 CREATE INDEX "idempotency_keys_age" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "ladders_hashes" ON "ladders" USING gin ("hash_keys") WITH (fastupdate=false);--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_one_a_nonce" ON "transactions" USING btree ("network","signer_address","nonce") WHERE "transactions"."holds_nonce";--> statement-breakpoint
-CREATE INDEX "transactions_unfinished" ON "transactions" USING btree ("network","updated_at") WHERE not "transactions"."final";--> statement-breakpoint
+CREATE INDEX "transactions_unfinished" ON "transactions" USING btree ("network","created_at") WHERE not "transactions"."final";--> statement-breakpoint
 CREATE INDEX "transactions_in_a_block" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_untold" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null and "transactions"."settled_at" is null;--> statement-breakpoint
 CREATE INDEX "transactions_of_project" ON "transactions" USING btree ("project_id","network","created_at","id");--> statement-breakpoint
 CREATE INDEX "transactions_of_wallet" ON "transactions" USING btree ("wallet_id","created_at","id");--> statement-breakpoint
-CREATE INDEX "transactions_failed_of_project" ON "transactions" USING btree ("project_id","network","created_at","id") WHERE "transactions"."status" = 'failed';--> statement-breakpoint
+CREATE INDEX "transactions_failed_of_project" ON "transactions" USING btree ("project_id","network","created_at","id") WHERE "transactions"."error_code" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_newest" ON "transactions" USING btree ("created_at");--> statement-breakpoint
-CREATE INDEX "transactions_failed" ON "transactions" USING btree ("created_at") WHERE status = 'failed';--> statement-breakpoint
+CREATE INDEX "transactions_failed" ON "transactions" USING btree ("created_at") WHERE error_code is not null;--> statement-breakpoint
 CREATE INDEX "transactions_mortal" ON "transactions" USING btree ("network","valid_until_block") WHERE not "transactions"."final" and "transactions"."valid_until_block" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint

@@ -157,7 +157,7 @@ const MARK_ACCEPTED = `
 update public.ladders ladder set
   accepted_at[array_position(hashes, its.hash)] = coalesce(accepted_at[array_position(hashes, its.hash)], now()),
   last_errors[array_position(hashes, its.hash)] = null
-from unnest($1::uuid[], $2::bytea[]) its(id, hash)
+from unnest((select $1::uuid[]), (select $2::bytea[])) its(id, hash)
 where ladder.transaction_id = its.id and its.hash = any(hashes) and (
   accepted_at[array_position(hashes, its.hash)] is null or last_errors[array_position(hashes, its.hash)] is not null)`
 

@@ -1,7 +1,7 @@
 // What the pages of the console list. A page goes on below its last row, which is named by its id: so it costs the same
 // everywhere.
 
-import { and, asc, desc, eq, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { type AsText, eqIfGiven, firstRow, pickColumns, readRows } from '../rows.ts'
 import { approvals, audit, projects, transactions, users, type wallets } from '../schema.ts'
@@ -32,7 +32,7 @@ export type TransactionFilter = (typeof TRANSACTION_FILTERS)[number]
 const CONDITIONS: Record<TransactionFilter, SQL | undefined> = {
   all: undefined,
   unfinished: sql`not ${transactions.final}`,
-  failed: sql`${transactions.status} = 'failed'`,
+  failed: isNotNull(transactions.errorCode),
 }
 
 export const pageOfTransactions = async (
@@ -242,7 +242,7 @@ export const readIntervals = async (
         now() - make_interval(secs => (${intervals}::int - index - 1) * ${seconds}::int) as until
     ) span
     cross join lateral (select count(*)::int as recorded ${within}) counted
-    cross join lateral (select count(*)::int as failed ${within} and status = 'failed') failures
+    cross join lateral (select count(*)::int as failed ${within} and error_code is not null) failures
     cross join lateral (
       select percentile_cont(array[0.5, 0.95]) within group (order by extract(epoch from settled_at - created_at)::float8) as shares
       from (select created_at, settled_at ${within} order by created_at limit ${TIMED_MAX}) first

@@ -1,6 +1,6 @@
 // The operators' views (views.sql), and the command line's queries on them.
 
-import { and, asc, desc, eq, inArray, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, inArray, isNotNull, or, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from '../client.ts'
 import { eqIfGiven, firstRow } from '../rows.ts'
@@ -166,8 +166,9 @@ export const listTransactions = async (
     .where(
       and(
         inArray(transactions.status, [...statuses]),
-        // Implied by live; repeated so that the partial index is used.
+        // Implied by the statuses; repeated so that the partial indexes are used.
         isLive ? eq(transactions.final, false) : undefined,
+        statuses.every((each) => each === 'failed') ? isNotNull(transactions.errorCode) : undefined,
         eqIfGiven(transactions.network, input.network),
         eqIfGiven(transactions.projectId, projectId),
         signerAddress === undefined

@@ -72,7 +72,7 @@ const HAS_STATUS: Readonly<Record<TransactionStatus, SQL>> = {
   submitted: sql`and listed.status = 'submitted' and not listed.final`,
   pending: sql`and listed.status = 'pending' and not listed.final`,
   success: sql`and listed.status = 'success'`,
-  failed: sql`and listed.status = 'failed'`,
+  failed: sql`and listed.error_code is not null`,
 }
 
 export const listTransactionsOf = async (db: Queryable, input: ListInput): Promise<readonly TransactionRow[]> => {

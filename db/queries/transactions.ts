@@ -33,10 +33,18 @@ const lockSignerRow = prepare((db, { network, address }: Given<Signer>) =>
 )
 
 /** Locks the signer's row while a nonce is chosen, the bytes are signed and the rows are inserted. */
-export const lockSigner = async (tx: Tx, signer: Signer) => {
-  if ((await lockSignerRow(tx, signer)).length > 0) return
+export const lockSigner = (tx: Tx, signer: Signer): Promise<void> => readUnderLock(tx, signer, () => Promise.resolve())
+
+/**
+ * Locks the signer's row, and reads in the same message.
+ * @param read sends all at once, behind the lock: it sees what was committed before. May be called again.
+ */
+export const readUnderLock = async <Read>(tx: Tx, signer: Signer, read: () => Promise<Read>): Promise<Read> => {
+  const [locked, seen] = await Promise.all([lockSignerRow(tx, signer), read()])
+  if (locked.length > 0) return seen
   await tx.insert(signers).values(signer).onConflictDoNothing()
-  await lockSignerRow(tx, signer)
+  const [, again] = await Promise.all([lockSignerRow(tx, signer), read()])
+  return again
 }
 
 const anyUnfinished = prepare((db, { network }: Given<Pick<Signer, 'network'>>) =>
@@ -136,17 +144,19 @@ export const readHeldNonces = async (
  * belongs to the removed account; after its era no node takes it again.
  * @param input.fromNonce the signer's count as of the block.
  */
-export const releaseReaped = async (
-  tx: Tx,
-  signer: Signer,
-  input: { readonly fromNonce: number; readonly block: bigint },
-) => {
-  const hasLapsed = and(transactions.final, lt(transactions.validUntilBlock, input.block))
-  await tx
-    .update(transactions)
-    .set({ holdsNonce: false })
-    .where(and(ofSigner(signer), transactions.holdsNonce, gte(nonce, input.fromNonce), hasLapsed))
-}
+export const releaseReaped = prepare(
+  (
+    db,
+    { network, address, fromNonce, block }: Given<Signer & { readonly fromNonce: number; readonly block: bigint }>,
+  ) => {
+    const { final, validUntilBlock, holdsNonce } = transactions
+    const isHeld = and(eq(transactions.network, network), eq(signerAddress, address), holdsNonce, gte(nonce, fromNonce))
+    return db
+      .update(transactions)
+      .set({ holdsNonce: false })
+      .where(and(isHeld, final, lt(validUntilBlock, block)))
+  },
+)
 
 type OutcomeColumn = Exclude<(typeof OUTCOME_COLUMNS)[number], 'holdsNonce'>
 
@@ -304,7 +314,7 @@ export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]) 
   await tx.execute(sql`
     update public.transactions saved set ${ASSIGNMENTS}, updated_at = now()
     from json_to_recordset(${encodeRows(rows)}::text::json) as row(id uuid, ${RECORD})
-    where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
+    where saved.id = row.id and ${isOneOf(sql`saved.id`, sql`${sql.param(rows.map(({ id }) => id))}`)}`)
 }
 
 /** Transactions with their chosen attempt; the caller adds the conditions. */

@@ -110,7 +110,8 @@ export const transactions = pgTable(
     uniqueIndex('transactions_one_a_nonce')
       .on(table.network, table.signerAddress, table.nonce)
       .where(sql`${table.holdsNonce}`),
-    index('transactions_unfinished').on(table.network, table.updatedAt).where(sql`not ${table.final}`),
+    // No index names a column that changes when a node accepts it: that update is heap-only (HOT).
+    index('transactions_unfinished').on(table.network, table.createdAt).where(sql`not ${table.final}`),
     index('transactions_in_a_block')
       .on(table.network, table.minedBlockNumber)
       .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null`),
@@ -122,10 +123,10 @@ export const transactions = pgTable(
     index('transactions_of_wallet').on(table.walletId, table.createdAt, table.id),
     index('transactions_failed_of_project')
       .on(table.projectId, table.network, table.createdAt, table.id)
-      .where(sql`${table.status} = 'failed'`),
+      .where(sql`${table.errorCode} is not null`),
     // For the operators' view and command line: the newest of all projects.
     index('transactions_newest').on(table.createdAt),
-    index('transactions_failed').on(table.createdAt).where(sql`status = 'failed'`),
+    index('transactions_failed').on(table.createdAt).where(sql`error_code is not null`),
     index('transactions_mortal')
       .on(table.network, table.validUntilBlock)
       .where(sql`not ${table.final} and ${table.validUntilBlock} is not null`),

@@ -4,7 +4,7 @@
 
 import type { Tx } from '../../../db/client.ts'
 import { hasDeployment } from '../../../db/queries/contract-wallets.ts'
-import { type Held, lockSigner, readHeld, releaseReaped, type Signer } from '../../../db/queries/transactions.ts'
+import { type Held, readHeld, readUnderLock, releaseReaped, type Signer } from '../../../db/queries/transactions.ts'
 import type { WalletRow } from '../../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../../db/words.ts'
 import type { Chain, Intent, Ladder } from '../../chains/chain.ts'
@@ -63,6 +63,25 @@ const stateOf = ({ chain, sending }: Recording) => {
   return { fromNonce: minedCount, asOfBlock: chain.lifetimeOf(unsigned)?.bornAtBlock ?? null }
 }
 
+/** Each request with what its signer holds. All is sent at once. */
+const readStates = async (tx: Tx, signer: Signer, recordings: readonly Recording[]) => {
+  const releases = recordings.map((recording) => {
+    const { fromNonce, asOfBlock: block } = stateOf(recording)
+    return block === null ? null : releaseReaped(tx, { ...signer, fromNonce, block })
+  })
+  // Most were prepared at the same state.
+  const reads = new Map<string, Promise<Held>>()
+  const readOnce = (state: ReturnType<typeof stateOf>): Promise<Held> => {
+    const key = Object.values(state).join()
+    const read = reads.get(key) ?? readHeld(tx, signer, state)
+    reads.set(key, read)
+    return read
+  }
+  const reading = recordings.map(async (recording) => ({ recording, held: await readOnce(stateOf(recording)) }))
+  const [known] = await Promise.all([Promise.all(reading), Promise.all(releases)])
+  return known
+}
+
 /**
  * Locks the signer, and decides for each of its requests, in their order, what is recorded, or why it is refused.
  * @param recordings of one signer.
@@ -74,22 +93,7 @@ export const planTogether = async (
   const [first] = recordings
   if (first === undefined) return []
   const { signer } = first
-  await lockSigner(tx, signer)
-  for (const recording of recordings) {
-    const { fromNonce, asOfBlock: block } = stateOf(recording)
-    if (block !== null) await releaseReaped(tx, signer, { fromNonce, block })
-  }
-  // Most were prepared at the same state.
-  const reads = new Map<string, Promise<Held>>()
-  const readOnce = (state: ReturnType<typeof stateOf>): Promise<Held> => {
-    const key = Object.values(state).join()
-    const read = reads.get(key) ?? readHeld(tx, signer, state)
-    reads.set(key, read)
-    return read
-  }
-  const known = await Promise.all(
-    recordings.map(async (recording) => ({ recording, held: await readOnce(stateOf(recording)) })),
-  )
+  const known = await readUnderLock(tx, signer, () => readStates(tx, signer, recordings))
   const decided: (readonly Planned[] | AppError)[] = []
   const before: Planned[] = []
   for (const { recording, held } of known) {

@@ -43,9 +43,10 @@ type Signed = { readonly rows: SubmittedRows; readonly attempts: readonly Signed
 
 /** Records signed transactions, and the jobs that send them; one without a nonce is not sent. */
 export const recordSubmitted = async (tx: Tx, submitted: readonly Signed[]): Promise<void> => {
-  await Promise.all(submitted.map(({ rows }) => insertTransaction(tx, rows.row)))
-  await Promise.all(
-    submitted.flatMap(({ rows: { row }, attempts }) => {
+  // Sent in one message, the transactions first: their ladders refer to them.
+  await Promise.all([
+    ...submitted.map(({ rows }) => insertTransaction(tx, rows.row)),
+    ...submitted.flatMap(({ rows: { row }, attempts }) => {
       const { id: transactionId, network } = row
       const key = { key: `broadcast:${transactionId}`, whenKeyed: 'new' } as const
       return [
@@ -53,7 +54,7 @@ export const recordSubmitted = async (tx: Tx, submitted: readonly Signed[]): Pro
         row.holdsNonce === false ? null : addJob(tx, 'broadcast_transaction', { transactionId, network }, key),
       ]
     }),
-  )
+  ])
   for (const {
     rows: { row, alongside },
   } of submitted) {
