@@ -105,7 +105,7 @@ const PREPARED_LENGTH_MAX = 1_500
  */
 class PipeliningClient extends WritableClient {
   readonly #names = new Map<string, string>()
-  #turn: 'empty' | 'begun' | 'corked' = 'empty'
+  #isCorked = false
 
   constructor(config?: pg.ClientConfig) {
     super({ ...config, pipeline: true })
@@ -121,20 +121,18 @@ class PipeliningClient extends WritableClient {
     return query.call(this, { ...config, name }, ...rest)
   }
 
+  /** Until what runs now has sent its statements: then they are written at once. */
   #cork(goesWithNext: boolean): void {
     const { stream } = innerOf(this).connection
-    if (this.#turn === 'empty') {
-      this.#turn = 'begun'
-      setImmediate(() => {
-        if (this.#turn === 'corked') stream.uncork()
-        this.#turn = 'empty'
-      })
-      if (!goesWithNext) return
+    if (this.#isCorked) return
+    this.#isCorked = true
+    stream.cork()
+    const uncork = () => {
+      this.#isCorked = false
+      stream.uncork()
     }
-    if (this.#turn === 'begun') {
-      this.#turn = 'corked'
-      stream.cork()
-    }
+    if (goesWithNext) setImmediate(uncork)
+    else process.nextTick(uncork)
   }
 }
 

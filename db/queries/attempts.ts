@@ -161,12 +161,20 @@ from unnest((select $1::uuid[]), (select $2::bytea[])) its(id, hash)
 where ladder.transaction_id = its.id and its.hash = any(hashes) and (
   accepted_at[array_position(hashes, its.hash)] is null or last_errors[array_position(hashes, its.hash)] is not null)`
 
-/** @param accepted of each transaction at most one. */
 export const markAttemptsAccepted = async (tx: Tx, accepted: readonly (Its & { readonly hash: string })[]) => {
-  if (accepted.length === 0) return
-  const ids = accepted.map(({ transactionId }) => transactionId)
-  const hashes = ladders.hashes.mapToDriverValue(accepted.map(({ hash }) => hash))
-  await tx.send({ text: MARK_ACCEPTED, values: [ids, hashes] })
+  // A statement changes a row only once, so it gets one attempt of a transaction.
+  const times = new Map<string, number>()
+  const turns = Map.groupBy(accepted, ({ transactionId: id }) => {
+    const time = (times.get(id) ?? 0) + 1
+    times.set(id, time)
+    return time
+  })
+  await Promise.all(
+    [...turns.values()].map((its) => {
+      const hashes = ladders.hashes.mapToDriverValue(its.map(({ hash }) => hash))
+      return tx.send({ text: MARK_ACCEPTED, values: [its.map(({ transactionId }) => transactionId), hashes] })
+    }),
+  )
 }
 
 const RECORD_ERROR = `
@@ -221,8 +229,8 @@ export const hasHash = (input: { readonly network: string | null; readonly hash:
       and ${input.network === null ? sql`true` : sql`ladder.network = ${input.network}`})`
 
 /**
- * The attempts with some hashes, for a FROM: `hash` in bytes, `transaction_id`. Each is looked up: for a list of keys
- * the planner would scan the table.
+ * The attempts with some hashes, for a FROM: `hash` in bytes, `transaction_id`, `hashes` of the ladder. Each is looked
+ * up: for a list of keys the planner would scan the table.
  */
 export const attemptsWith = ({
   network,
@@ -234,7 +242,7 @@ export const attemptsWith = ({
   const keys = `{${hashes.map(keyOf).join()}}`
   return sql`unnest(${keys}::bigint[], ${ladders.hashes.mapToDriverValue(hashes)}::bytea[]) asked(key, hash),
     lateral (
-      select ladder.transaction_id from public.ladders ladder
+      select ladder.transaction_id, ladder.hashes from public.ladders ladder
       where ladder.hash_keys @> array[asked.key] and asked.hash = any(ladder.hashes) and ladder.network = ${network}
       offset 0
     ) found`

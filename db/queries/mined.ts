@@ -16,18 +16,6 @@ const { id, minedBlockNumber, minedBlockHash } = transactions
 const isMined = and(isNotNull(minedBlockNumber), isNotNull(minedBlockHash))
 const isShown = isNotNull(transactions.shownHash)
 
-/** The attempts of unfinished transactions with these hashes. */
-export const findAttempts = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly hashes: readonly string[] },
-): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> =>
-  input.hashes.length === 0
-    ? []
-    : readRows<{ hash: string; transactionId: string }>(db)`
-        select ${hexOf(sql`asked.hash`)} as hash, transaction.id as "transactionId"
-        from ${attemptsWith(input)} join public.transactions transaction
-          on transaction.id = found.transaction_id and not transaction.final`
-
 export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
 
 type At = { readonly network: Network; readonly blockNumber: bigint }
@@ -56,14 +44,36 @@ export type UnsettledRow = MinedIn &
 
 export type FinalCandidate = UnsettledRow & Pick<TransactionRow, 'status'>
 
+/** Only a contract wallet's inner calls are needed, to explain their failure. */
+const innerCalls = sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`
+
 const SETTLED_WITH = {
   transactionId: id,
   blockHash: sql<string>`${minedBlockHash}`,
   hash: sql<string>`${transactions.shownHash}`,
   ...pickColumns(transactions, 'kind', 'contractWallet', 'signerAddress', 'to'),
-  // Only a contract wallet's inner calls are needed, to explain their failure.
-  input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
+  input: innerCalls,
 }
+
+/** An attempt of an unfinished transaction. */
+export type Attempted = Omit<UnsettledRow, 'blockHash'> & {
+  /** It takes the nonce without doing what was intended. */
+  readonly isCancel: boolean
+}
+
+/** The attempts of unfinished transactions with these hashes. */
+export const findAttempts = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly hashes: readonly string[] },
+): Promise<readonly Attempted[]> =>
+  input.hashes.length === 0
+    ? []
+    : readRows<Attempted>(db)`
+        select ${hexOf(sql`asked.hash`)} as hash, transactions.id as "transactionId", kind,
+          contract_wallet as "contractWallet", signer_address as "signerAddress", "to", ${innerCalls} as input,
+          array_position(found.hashes, asked.hash) > rungs as "isCancel"
+        from ${attemptsWith(input)} join public.transactions
+          on transactions.id = found.transaction_id and not final`
 
 /** Transactions mined up to this block that are not final yet, oldest blocks first. */
 export const minedUpTo = prepare((db, { network, blockNumber }: Given<At>) =>

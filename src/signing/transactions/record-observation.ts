@@ -207,41 +207,31 @@ export const recordObservation = (ctx: RecordCtx, tx: Tx, observed: Observed): P
   recordObservations(ctx, tx, [observed])
 
 export const recordObservations = async (ctx: RecordCtx, tx: Tx, observed: readonly Observed[]): Promise<void> => {
-  const first = new Map<string, Observation>()
-  const again: Observed[] = []
-  for (const each of observed) {
-    // Two observations of one transaction are recorded one after the other.
-    if (first.has(each.transactionId)) again.push(each)
-    else first.set(each.transactionId, each.observation)
-  }
-  if (first.size > 0) await recordOneEach(ctx, tx, first)
-  if (again.length > 0) await recordObservations(ctx, tx, again)
-}
-
-/** @param observationOf by the transaction's id, one each. */
-const recordOneEach = async (ctx: RecordCtx, tx: Tx, observationOf: ReadonlyMap<string, Observation>) => {
-  const locked = await lockTransactions(tx, [...observationOf.keys()])
-  const consequences = [...observationOf].flatMap(([transactionId, observation]) => {
+  if (observed.length === 0) return
+  const byTransaction = Map.groupBy(observed, ({ transactionId }) => transactionId)
+  const locked = await lockTransactions(tx, [...byTransaction.keys()])
+  const consequences = [...byTransaction].flatMap(([transactionId, its]) => {
     const found = locked.get(transactionId)
-    return found === undefined ? [] : deriveConsequences(found, observation)
+    const observations = its.map(({ observation }) => observation)
+    return found === undefined ? [] : [deriveConsequences(found, observations)]
   })
   const idsWith = (kind: TransactionEffect['kind']) =>
     consequences.flatMap(({ id, effects }) => (effects.some((effect) => effect.kind === kind) ? [id] : []))
-  const changes = consequences.flatMap(({ changes }) => changes)
+  // Almost always a transaction is written once. Further rows are written after it.
+  const [first = [], ...later] = byPlace(consequences.map(({ changes }) => rowsOf(changes)))
   await Promise.all([
     markAttemptsAccepted(
       tx,
       consequences.flatMap(({ accepted }) => accepted),
     ),
-    saveTransactions(
-      tx,
-      changes.map(({ after }) => after),
-    ),
+    saveTransactions(tx, first),
     eraseRaw(tx, idsWith('erase_raw')),
     ...consequences
       .filter(({ effects }) => effects.some(({ kind }) => kind === 'send'))
       .map((each) => addBroadcastJob(tx, each)),
   ])
+  for (const rows of later) await saveTransactions(tx, rows)
+  const changes = consequences.flatMap((each) => each.changes)
   tx.afterCommit(() => {
     for (const change of changes) {
       countOutcome(ctx.metrics, change)
@@ -260,30 +250,48 @@ type Consequences = {
   readonly id: string
   readonly network: Network
   readonly accepted: Parameters<typeof markAttemptsAccepted>[1]
+  /** One after the other. */
   readonly changes: readonly Change[]
   readonly effects: readonly TransactionEffect[]
 }
 
-const deriveConsequences = (found: Locked, observation: Observation): readonly Consequences[] => {
-  const { transaction } = found
-  const { id, network, rungs, hasFixedFees: isFixed } = transaction
-  const event = deriveEvent(found, observation)
-  if (event === null) return []
-  const before = readState(found)
-  const { state, effects } = transition({ ladder: { rungs, isFixed }, state: before, event })
-  return [
-    {
-      id,
-      network,
-      accepted: 'hash' in observation ? [{ transactionId: id, hash: observation.hash }] : [],
-      // `transition` returns the same object if nothing changed.
-      changes:
-        state === before
-          ? []
-          : [{ before: transaction, after: { ...transaction, ...deriveColumns(found, { state, observation }) } }],
-      effects,
-    },
-  ]
+/** Of observations of one transaction, in their order. */
+const deriveConsequences = (found: Locked, observations: readonly Observation[]): Consequences => {
+  const { id, network, rungs, hasFixedFees: isFixed } = found.transaction
+  const accepted: Consequences['accepted'][number][] = []
+  const effects: TransactionEffect[] = []
+  const changes: Change[] = []
+  let current = found
+  for (const observation of observations) {
+    const event = deriveEvent(current, observation)
+    if (event === null) continue
+    if ('hash' in observation) accepted.push({ transactionId: id, hash: observation.hash })
+    const state = readState(current)
+    const next = transition({ ladder: { rungs, isFixed }, state, event })
+    effects.push(...next.effects)
+    // `transition` returns the same object if nothing changed.
+    if (next.state === state) continue
+    const before = current.transaction
+    const columns = deriveColumns(current, { state: next.state, observation })
+    const after = { ...before, ...columns, updatedAt: current.at }
+    current = { ...current, transaction: after }
+    changes.push({ before, after })
+  }
+  return { id, network, accepted, changes, effects }
+}
+
+/** The last row, and those before it with a status of their own, as events tell each status that a transaction had. */
+const rowsOf = (changes: readonly Change[]): readonly TransactionRow[] =>
+  changes.flatMap(({ after }, index) => {
+    const next = changes[index + 1]?.after.status
+    const isPassed = next === after.status || after.status === changes[0]?.before.status
+    return next !== undefined && isPassed ? [] : [after]
+  })
+
+/** The first of each list, then the second of each that has one, and so on. */
+const byPlace = <Item>(lists: readonly (readonly Item[])[]): readonly (readonly Item[])[] => {
+  const longest = Math.max(0, ...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, place) => lists.flatMap((list) => list.slice(place, place + 1)))
 }
 
 /** The job sends the attempt that is chosen when it runs. Sending an attempt twice does no harm. */

@@ -6,6 +6,7 @@ import type { Tx } from '../../../db/client.ts'
 import { recordAttemptError } from '../../../db/queries/attempts.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../../db/queries/cursors.ts'
 import {
+  type Attempted,
   findAttempts,
   listLapsed,
   type MinedIn,
@@ -194,7 +195,14 @@ const processBlocks = async (ctx: TrackingCtx, input: Step & { readonly blocks: 
   const { chain, blocks } = input
   const { network } = chain
   const hits = await findAttempts(ctx.db, { network, hashes: blocks.flatMap((block) => block.transactionHashes) })
-  const hitBy = new Map(hits.map(({ hash, transactionId }) => [hash, transactionId]))
+  const hitBy = new Map(hits.map((hit) => [hit.hash, hit]))
+  const found = blocks.flatMap((block) =>
+    block.transactionHashes.flatMap((hash) => {
+      const hit = hitBy.get(hash)
+      return hit === undefined ? [] : [{ ...hit, blockNumber: block.number, blockHash: block.hash }]
+    }),
+  )
+  const results = await resultsOfNew(ctx, { ...input, found })
   return advance(ctx, {
     ...input,
     write: async (tx) => {
@@ -202,17 +210,37 @@ const processBlocks = async (ctx: TrackingCtx, input: Step & { readonly blocks: 
       const replaced = await Promise.all(
         blocks.map(({ number: blockNumber, hash: blockHash }) => minedBeside(tx, { network, blockNumber, blockHash })),
       )
-      const included = blocks.flatMap(({ number: blockNumber, hash: blockHash, transactionHashes }) =>
-        transactionHashes.flatMap((hash): readonly Observed[] => {
-          const transactionId = hitBy.get(hash)
-          if (transactionId === undefined) return []
-          return [{ transactionId, observation: { kind: 'included', hash, blockNumber, blockHash } }]
+      const included = found.map(
+        ({ transactionId, hash, blockNumber, blockHash }): Observed => ({
+          transactionId,
+          observation: { kind: 'included', hash, blockNumber, blockHash },
         }),
       )
       // All together, as rows are locked in one order: block by block, two workers could wait for each other.
-      await recordObservations(ctx, tx, [...replaced.flat().map(excludeFrom), ...included])
+      await recordObservations(ctx, tx, [...replaced.flat().map(excludeFrom), ...included, ...results])
     },
   })
+}
+
+/** Results that are certain enough as soon as the block is read: on chains that need one confirmation. */
+const resultsOfNew = async (
+  ctx: TrackingCtx,
+  input: Step & {
+    readonly found: readonly (Attempted & { readonly blockNumber: bigint; readonly blockHash: string })[]
+  },
+): Promise<readonly Observed[]> => {
+  const { chain, head } = input
+  const upToBlock = deepEnough(chain, head)
+  const rows = input.found.filter(({ isCancel, blockNumber }) => !isCancel && blockNumber <= upToBlock)
+  const results: Observed[] = []
+  try {
+    for (let at = 0; at < rows.length; at += SETTLE_BATCH)
+      results.push(...(await resultsOf(ctx, { chain, rows: rows.slice(at, at + SETTLE_BATCH) })))
+  } catch (err) {
+    // `settleDeepEnough` asks again. That they are in a block is recorded meanwhile.
+    ctx.log.warn({ err, network: chain.network }, 'the results of new transactions were not read')
+  }
+  return results
 }
 
 const excludeFrom = ({ transactionId, blockHash }: MinedIn): Observed => ({
@@ -222,13 +250,16 @@ const excludeFrom = ({ transactionId, blockHash }: MinedIn): Observed => ({
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
+/** The newest block with enough confirmations. */
+const deepEnough = ({ depth }: Chain, { latest }: Head): bigint => latest.number - BigInt(depth.confirmations - 1)
+
 /** Never above the tracker's cursor, because a reorganisation of later blocks would not be noticed. */
 const settleDeepEnough = async (
   ctx: TrackingCtx,
   input: { readonly chain: Chain; readonly head: Head; readonly tracked: bigint },
 ): Promise<void> => {
   const { chain, head, tracked } = input
-  const upToBlock = lower(head.latest.number - BigInt(chain.depth.confirmations - 1), tracked)
+  const upToBlock = lower(deepEnough(chain, head), tracked)
   let isMore = true
   for (let offset = 0; isMore; ) {
     const { read, settled } = await settleBatch(ctx, { chain, upToBlock, offset })
@@ -270,12 +301,22 @@ const settleBatch = async (
   return { read: rows.length, settled: await settleRows(ctx, { chain, rows }) }
 }
 
-/** Skips rows whose block has changed, or about which the nodes disagree. @returns how many are settled now. */
+/** @returns how many are settled now. */
 const settleRows = async (
   ctx: TrackingCtx,
-  { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
+  input: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
 ): Promise<number> => {
-  if (rows.length === 0) return 0
+  const settled = await resultsOf(ctx, input)
+  if (settled.length > 0) await ctx.db.transaction((tx) => recordObservations(ctx, tx, settled))
+  return settled.length
+}
+
+/** Skips rows whose block has changed, or about which the nodes disagree. */
+const resultsOf = async (
+  ctx: TrackingCtx,
+  { chain, rows }: { readonly chain: Chain; readonly rows: readonly UnsettledRow[] },
+): Promise<readonly Observed[]> => {
+  if (rows.length === 0) return []
   const statuses = await chain.statuses(
     rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
   )
@@ -297,7 +338,5 @@ const settleRows = async (
       return [{ transactionId, observation: { kind: 'confirmed', blockHash, failure, contractAddress } }]
     }),
   )
-  const settled = batches.flat()
-  await ctx.db.transaction((tx) => recordObservations(ctx, tx, settled))
-  return settled.length
+  return batches.flat()
 }
