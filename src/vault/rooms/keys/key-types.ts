@@ -59,8 +59,8 @@ type KeyType = {
   isPrivateKey(bytes: Uint8Array): boolean
   /** @param privateKey 32 bytes. @returns 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   publicKeyOf(privateKey: Uint8Array): Uint8Array
-  /** @param input.bytes as `bytesToSign` returns them. @returns as `OpenKey.sign` says. */
-  sign(input: { readonly bytes: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
+  /** @param input.bytes as `bytesToSign` returns them. @param input.publicKey the key's. @returns as `OpenKey.sign`. */
+  sign(input: Readonly<Record<'bytes' | 'privateKey' | 'publicKey', Uint8Array>>): Uint8Array
 }
 
 export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
@@ -72,7 +72,8 @@ export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
   substrate: {
     isPrivateKey: (bytes) => bytes.some((byte) => byte !== 0),
     publicKeyOf: publicKeyOfMiniSecret,
-    sign: ({ bytes, privateKey }) => signWithMiniSecret({ message: bytes, miniSecret: privateKey }),
+    sign: ({ bytes: message, privateKey: miniSecret, publicKey }) =>
+      signWithMiniSecret({ message, miniSecret, publicKey }),
   },
 }
 

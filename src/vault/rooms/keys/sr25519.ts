@@ -1,12 +1,13 @@
 // sr25519 (Schnorr on Ristretto255), by schnorrkel, Substrate's own library, in WebAssembly (Rust, constant-time). A
-// wallet's private key is the 32-byte mini-secret, which wallets show as the "secret seed". Each use expands it, in the
-// module's own memory only, and then overwrites all of that memory with its content from before the first use, so
-// nothing of a key remains. JavaScript bigints would remain, because they cannot be zeroed. The module can access only
-// its memory. Its only import that does anything is for random bytes.
+// wallet's private key is the 32-byte mini-secret, which wallets show as the "secret seed". Each use expands it, and
+// then gives all of the module's memory that it has written the content from before the first use, so nothing of a key
+// remains. JavaScript bigints would remain, because they cannot be zeroed. The module can access only its memory. Its
+// only import that does anything is for random bytes.
 
+import { hash } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
 import { bytes as deflated } from '@polkadot/wasm-crypto-wasm/cjs/bytes'
-import { copyOf } from '../../../platform/sealing/bytes.ts'
+import { copyOf, HeldKeys, moved } from '../../../platform/sealing/bytes.ts'
 import { KEY_BYTES } from '../../../platform/sealing/kdf.ts'
 
 /** A key pair as schnorrkel returns it: the expanded key (64 bytes), then the public key. */
@@ -14,6 +15,10 @@ const EXPANDED_BYTES = 64
 const SIGNATURE_BYTES = 64
 /** Where the module writes the address and the length of its results, by the convention of wasm-bindgen. */
 const RESULT_AT = 8
+/** The results, at the bottom of the memory. */
+const RESULTS_END = 4096
+/** The stack ends where the static data begin, and grows down. No use takes a tenth of this (sr25519.test.ts). */
+const STACK_BYTES_MAX = 64 * 1024
 /** The module gets a heap of 64 KiB at its first allocation. A longer message needs more; a new module follows then. */
 const FIRST_ALLOCATION_BYTES = 4096
 
@@ -74,13 +79,6 @@ const given = (schnorrkel: Schnorrkel, bytes: Uint8Array): number => {
   return at
 }
 
-/** Copies without a view, which would be detached when the memory grows. @returns their address. */
-const again = (schnorrkel: Schnorrkel, from: number, length: number): number => {
-  const at = allocate(schnorrkel, length)
-  bytesOf(schnorrkel).copyWithin(at, from, from + length)
-  return at
-}
-
 /** @returns the address of the module's result, which must have this length. */
 const resultOf = ({ memory }: Schnorrkel, length: number): number => {
   const [at = 0, returned] = new Uint32Array(memory.buffer, RESULT_AT, 2)
@@ -91,15 +89,34 @@ const resultOf = ({ memory }: Schnorrkel, length: number): number => {
 const copiedFrom = (schnorrkel: Schnorrkel, at: number, length: number): Uint8Array =>
   copyOf(bytesOf(schnorrkel).subarray(at, at + length))
 
+/** The memory as it was before the first use. `written`: the parts in which a use writes, from and up to. */
+type Fresh = { readonly bytes: Uint8Array; readonly written: readonly (readonly [number, number])[] }
+
+const freshOf = (schnorrkel: Schnorrkel): Fresh => {
+  const bytes = copyOf(bytesOf(schnorrkel))
+  const stackEnd = Number(schnorrkel.call('__wbindgen_add_to_stack_pointer', 0))
+  return {
+    bytes,
+    written: [
+      [0, RESULTS_END],
+      [stackEnd - STACK_BYTES_MAX, bytes.length],
+    ],
+  }
+}
+
+const wipe = (schnorrkel: Schnorrkel, { bytes, written }: Fresh): void => {
+  for (const [from, upTo] of written) bytesOf(schnorrkel).set(bytes.subarray(from, upTo), from)
+}
+
 /** Compile at the first use, because it takes 40 ms and not every vault has a wallet on a Substrate network. */
-let compiled: { readonly module: WebAssembly.Module; readonly fresh: Uint8Array } | null = null
+let compiled: { readonly module: WebAssembly.Module; readonly fresh: Fresh } | null = null
 /** The module for the next use. Its memory is as it was before the first use. */
 let idle: Schnorrkel | null = null
 
 const compile = () => {
   const module = new WebAssembly.Module(inflateSync(Buffer.from(deflated, 'base64')))
   idle = instantiate(module)
-  return { module, fresh: copyOf(bytesOf(idle)) }
+  return { module, fresh: freshOf(idle) }
 }
 
 /** Lends schnorrkel to `use`, and leaves nothing in its memory. */
@@ -111,37 +128,54 @@ const withSchnorrkel = <Result>(use: (schnorrkel: Schnorrkel) => Result): Result
   try {
     const result = use(schnorrkel)
     // Memory never shrinks, and the saved content covers only the smaller one.
-    if (schnorrkel.memory.buffer.byteLength === fresh.length) idle = schnorrkel
+    if (schnorrkel.memory.buffer.byteLength === fresh.bytes.length) idle = schnorrkel
     return result
   } finally {
     if (idle === null) bytesOf(schnorrkel).fill(0)
-    else bytesOf(schnorrkel).set(fresh)
+    else wipe(schnorrkel, fresh)
   }
 }
 
-/** @returns the address of the expanded key; the public key follows it. */
-const keyPairOf = (schnorrkel: Schnorrkel, miniSecret: Uint8Array): number => {
+const requireMiniSecret = (miniSecret: Uint8Array): void => {
   if (miniSecret.length !== KEY_BYTES) throw new Error(`a mini-secret has ${KEY_BYTES} bytes`)
-  schnorrkel.call('ext_sr_from_seed', RESULT_AT, given(schnorrkel, miniSecret), KEY_BYTES)
-  return resultOf(schnorrkel, EXPANDED_BYTES + KEY_BYTES)
 }
 
 /** @param miniSecret 32 bytes. @returns 32 bytes. */
 export const publicKeyOfMiniSecret = (miniSecret: Uint8Array): Uint8Array =>
-  withSchnorrkel((schnorrkel) => copiedFrom(schnorrkel, keyPairOf(schnorrkel, miniSecret) + EXPANDED_BYTES, KEY_BYTES))
+  withSchnorrkel((schnorrkel) => {
+    requireMiniSecret(miniSecret)
+    schnorrkel.call('ext_sr_from_seed', RESULT_AT, given(schnorrkel, miniSecret), KEY_BYTES)
+    const pair = resultOf(schnorrkel, EXPANDED_BYTES + KEY_BYTES)
+    return copiedFrom(schnorrkel, pair + EXPANDED_BYTES, KEY_BYTES)
+  })
 
-/** Context "substrate", random nonce. @returns 64 bytes: R, s with schnorrkel's mark in its highest bit. */
+/** The expanded key as of Ed25519 (RFC 8032, §5.1.5), as Substrate makes it: a number, then the seed of nonces. */
+const expand = (miniSecret: Uint8Array): Uint8Array => {
+  requireMiniSecret(miniSecret)
+  const expanded = moved(hash('sha512', miniSecret, 'buffer'))
+  expanded[0] = (expanded[0] ?? 0) & 0xf8
+  expanded[31] = ((expanded[31] ?? 0) & 0x3f) | 0x40
+  return expanded
+}
+
+/**
+ * Context "substrate", random nonce.
+ * @param input.publicKey of the mini-secret: computing it would take half as long again. With another one the signature
+ * is valid for no key.
+ * @returns 64 bytes: R, s with schnorrkel's mark in its highest bit.
+ */
 export const signWithMiniSecret = (input: {
   readonly message: Uint8Array
   readonly miniSecret: Uint8Array
-}): Uint8Array =>
-  withSchnorrkel((schnorrkel) => {
-    const { message, miniSecret } = input
-    // Copy the message first: the memory may move when it grows.
-    const text = [given(schnorrkel, message), message.length]
-    const pair = keyPairOf(schnorrkel, miniSecret)
-    const publicKey = [again(schnorrkel, pair + EXPANDED_BYTES, KEY_BYTES), KEY_BYTES]
-    const expanded = [again(schnorrkel, pair, EXPANDED_BYTES), EXPANDED_BYTES]
-    schnorrkel.call('ext_sr_sign', RESULT_AT, ...publicKey, ...expanded, ...text)
+  readonly publicKey: Uint8Array
+}): Uint8Array => {
+  using keys = new HeldKeys()
+  const { message, miniSecret, publicKey } = input
+  const expanded = keys.hold(expand(miniSecret))
+  return withSchnorrkel((schnorrkel) => {
+    // The module frees what it is given, with these lengths.
+    const parts = [publicKey, expanded, message].flatMap((bytes) => [given(schnorrkel, bytes), bytes.length])
+    schnorrkel.call('ext_sr_sign', RESULT_AT, ...parts)
     return copiedFrom(schnorrkel, resultOf(schnorrkel, SIGNATURE_BYTES), SIGNATURE_BYTES)
   })
+}

@@ -22,7 +22,7 @@ export const signAuthorization = async (
   using keys = new HeldKeys()
   const { actor } = request
   const { wallet, row } = await readWallet(ctx, request, isKeyringSetBack)
-  const { id: subject, projectId, network, type } = wallet
+  const { id: subject, projectId, network, type, publicKey } = wallet
   const chain = ctx.chainOf(network)
   const { chainId } = chain
   if (chainId === undefined || type !== 'eoa') {
@@ -35,7 +35,7 @@ export const signAuthorization = async (
   const keyType = keyTypeOf({ wallet, chain, privateKey })
   if (keyType === null) throw walletForged(request)
   const bytes = authorizationDigest({ chainId, delegate, nonce })
-  const signature = keyType.sign({ bytes, privateKey })
+  const signature = keyType.sign({ bytes, privateKey, publicKey })
   const details = { network, chain_id: String(chainId), delegate, nonce: String(nonce), hash: hexOf(bytes) }
   // Durable before the signature leaves.
   await ctx.audit.commit({ projectId, actor, action: 'authorization_signed', subject, details })

@@ -126,7 +126,7 @@ const signerOf = (
       if (!isFor(purpose, payload)) throw new Error(`a key was opened for ${purpose}, and asked for other things`)
       if ('typedData' in payload) requireChainId(payload.typedData, chain.chainId ?? 0)
       const { bytes, fields } = toSign(chain.family, payload)
-      const signature = keyType.sign({ bytes, privateKey })
+      const signature = keyType.sign({ bytes, privateKey, publicKey })
       return {
         payload,
         fields,
