@@ -1,7 +1,7 @@
 // SS58 addresses: the network's prefix, a public key and a checksum, in base58. @polkadot/util-crypto has them too, but
 // compiles its WebAssembly when it is loaded, in each process and for an address alone: 0.1 to 0.2 s of CPU.
 
-import { blake2b } from '@noble/hashes/blake2.js'
+import { hash } from 'node:crypto'
 import { base58 } from '@scure/base'
 import { AppError } from '../../platform/errors.ts'
 import type { SubstrateNetworkRow } from '../../platform/networks.ts'
@@ -36,27 +36,30 @@ const prefixBytes = (prefix: number): readonly number[] =>
 
 const isPrefix = (prefix: number): boolean => prefix <= PREFIX_MAX && !RESERVED_PREFIXES.includes(prefix)
 
+const checksumOf = (body: Uint8Array): Uint8Array =>
+  hash('blake2b512', Buffer.concat([CHECKSUM_CONTEXT, body]), 'buffer').subarray(0, CHECKSUM_BYTES)
+
 /** The SS58 address of a public key of 32 bytes. */
 export const encodeAddress = (publicKey: Uint8Array, prefix: number): string => {
   if (publicKey.length !== PUBLIC_KEY_BYTES) throw new Error('expected 32 bytes of an sr25519 public key')
   if (!isPrefix(prefix)) throw new Error(`expected an SS58 prefix, not ${prefix}`)
   const body = Buffer.concat([Uint8Array.from(prefixBytes(prefix)), publicKey])
-  const checksum = blake2b(Buffer.concat([CHECKSUM_CONTEXT, body]), { dkLen: 64 }).subarray(0, CHECKSUM_BYTES)
-  return base58.encode(Buffer.concat([body, checksum]))
+  return base58.encode(Buffer.concat([body, checksumOf(body)]))
 }
 
 /** @returns null unless the text is the canonical SS58 address of a public key of 32 bytes, with a valid checksum. */
 const decode = (text: string): { readonly prefix: number; readonly publicKey: Uint8Array } | null => {
   if (!LIKE_SS58.test(text)) return null
-  const [first = 0, second = 0, ...rest] = base58.decode(text)
+  const bytes = base58.decode(text)
+  const [first = 0, second = 0] = bytes
   const isLong = first >= 64
   const prefix = isLong ? ((first & 0x3f) << 2) | (second >> 6) | ((second & 0x3f) << 8) : first
-  if (!isPrefix(prefix)) return null
-  const publicKey = Uint8Array.from(isLong ? rest : [second, ...rest]).subarray(0, -CHECKSUM_BYTES)
-  // Encoding it again checks the checksum, and refuses a prefix below 64 in two bytes: an account has one address.
-  return publicKey.length === PUBLIC_KEY_BYTES && encodeAddress(publicKey, prefix) === text
-    ? { prefix, publicKey }
-    : null
+  // An account has one address: a prefix below 64 takes one byte, and the first of two begins with the mark.
+  if (!isPrefix(prefix) || (isLong && prefix < 64) || first >= 0x80) return null
+  const [body, checksum] = [bytes.subarray(0, -CHECKSUM_BYTES), bytes.subarray(-CHECKSUM_BYTES)]
+  const publicKey = body.slice(isLong ? 2 : 1)
+  const isRight = publicKey.length === PUBLIC_KEY_BYTES && Buffer.compare(checksumOf(body), checksum) === 0
+  return isRight ? { prefix, publicKey } : null
 }
 
 /** @param publicKey sr25519, 32 bytes. */

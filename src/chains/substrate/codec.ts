@@ -3,6 +3,7 @@
 
 import { AppError, unreachable } from '../../platform/errors.ts'
 import type { DecodedCall, Hex, Intent, RecordedIntent } from '../chain.ts'
+import { publicKeyOf } from './address.ts'
 import { constantOf, type Runtime } from './runtime.ts'
 import { compact, toHex } from './scale.ts'
 import { callType, type Field, fieldOf, integerOf, itemsOf, snakeCase, type Value, valueAs } from './values.ts'
@@ -46,6 +47,10 @@ const areArguments = (fields: readonly Field[], wanted: { readonly [field: strin
   )
 }
 
+/** The codec takes the public key of an address, which it would read more slowly. */
+const forCodec = (argument: Argument): Argument | Uint8Array =>
+  typeof argument === 'string' ? (publicKeyOf(argument) ?? argument) : argument
+
 /** Pallet and name are in camel case. */
 type Wanted = { readonly pallet: string; readonly name: string; readonly values: readonly Argument[] }
 
@@ -59,7 +64,7 @@ const encodesAnother = ({ specName, specVersion }: Runtime, name: string): AppEr
 export const encodeCall = (runtime: Runtime, { pallet, name, values }: Wanted): Hex => {
   const make = runtime.calls[pallet]?.[name]
   if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
-  const call = make(...values).toHex()
+  const call = make(...values.map(forCodec)).toHex()
   const tree = treeOf(runtime, call)
   const isSame =
     tree?.functionName === `${snakeCase(pallet)}.${snakeCase(name)}` &&

@@ -3,6 +3,7 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import type { Hex } from '../chain.ts'
 
+/** BLAKE2b-256, which Node's API has on Bun alone. */
 export const blake2Hash = (data: Uint8Array): Uint8Array => blake2b(data, { dkLen: 32 })
 
 export const toHex = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString('hex')}`

@@ -106,6 +106,13 @@ describe('an SS58 address', () => {
     expect(outcome('Polkadot', spelled([0b0100_0000, 0]))).toBe('address_invalid')
   })
 
+  test('with a prefix in two bytes is refused unless the first one begins with the mark 01', () => {
+    expect(outcome('Polkadot', spelled([0b0101_0000, 0]))).toBe('network_mismatch')
+    for (const first of [0b1001_0000, 0b1101_0000]) {
+      expect(outcome('Polkadot', spelled([first, 0]))).toBe('address_invalid')
+    }
+  })
+
   test.each([46, 47, 128, 255])('has no reserved prefix: %d', (prefix) => {
     expect(outcome('Polkadot', spelled([prefix]))).toBe('address_invalid')
   })

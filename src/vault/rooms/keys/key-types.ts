@@ -4,7 +4,7 @@
 // It computes the address from the key and compares that too, so a key signs for its own address only. The vault
 // imports no chain, so a test compares addresses with src/chains.
 
-import { blake2b } from '@noble/hashes/blake2.js'
+import { hash } from 'node:crypto'
 import type { ChainFamily, Network, WalletType } from '../../../../db/words.ts'
 import { createBoundedMap } from '../../../platform/bounded-map.ts'
 import { unreachable } from '../../../platform/errors.ts'
@@ -32,7 +32,7 @@ const base58Of = (bytes: Uint8Array): string => {
 const ss58Of = (publicKey: Uint8Array, prefix: number): string => {
   const head = prefix < 64 ? [prefix] : [0x40 | ((prefix >> 2) & 0x3f), ((prefix >> 8) & 0x3f) | ((prefix & 0x03) << 6)]
   const body = Buffer.concat([Uint8Array.from(head), publicKey])
-  const checksum = blake2b(Buffer.concat([SS58_CONTEXT, body]), { dkLen: 64 }).subarray(0, SS58_CHECKSUM_BYTES)
+  const checksum = hash('blake2b512', Buffer.concat([SS58_CONTEXT, body]), 'buffer').subarray(0, SS58_CHECKSUM_BYTES)
   return base58Of(Buffer.concat([body, checksum]))
 }
 
