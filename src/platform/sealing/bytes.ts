@@ -49,13 +49,14 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
   const lengthOf = (field: string | Uint8Array) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length)
   let length = 0
   for (const field of fields) length += LENGTH_BYTES + lengthOf(field)
-  const encoded = Buffer.from(zeros(length).buffer)
+  const encoded = Buffer.from(new ArrayBuffer(length))
   let offset = 0
   for (const field of fields) {
-    const start = encoded.writeUInt32BE(lengthOf(field), offset)
-    if (typeof field === 'string') encoded.write(field, start)
-    else encoded.set(field, start)
-    offset = start + lengthOf(field)
+    const start = offset + LENGTH_BYTES
+    const written = typeof field === 'string' ? encoded.write(field, start) : field.length
+    if (typeof field !== 'string') encoded.set(field, start)
+    encoded.writeUInt32BE(written, offset)
+    offset = start + written
   }
   return encoded
 }
@@ -63,15 +64,25 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
 /** The fields of a row that decide, in a fixed order; null for an absent one. */
 export type BoundFields = Readonly<Record<string, string | number | bigint | Date | null>>
 
+const textOf = (value: NonNullable<BoundFields[string]>): string =>
+  value instanceof Date ? value.toISOString() : String(value)
+
 /** Names and texts of the present ones. Times are ISO 8601, UTC, with ms. */
 export const namedTextsOf = (fields: BoundFields): readonly (readonly [string, string])[] =>
   Object.entries(fields).flatMap(([name, value]) => {
     if (value === null) return []
-    return [[name, value instanceof Date ? value.toISOString() : String(value)]]
+    return [[name, textOf(value)]]
   })
 
-/** The same for `encodeFields`: each text follows its name. */
-export const textsOf = (fields: BoundFields): readonly string[] => namedTextsOf(fields).flat()
+/** The same for `encodeFields`: each text follows its name. Every envelope has some, so there are no lists of pairs. */
+export const textsOf = (fields: BoundFields): readonly string[] => {
+  const texts: string[] = []
+  for (const name of Object.keys(fields)) {
+    const value = fields[name] ?? null
+    if (value !== null) texts.push(name, textOf(value))
+  }
+  return texts
+}
 
 /**
  * `using keys = new HeldKeys()` zeroes all that it holds when the block ends. A key that outlives the block is not

@@ -1,7 +1,7 @@
 // Keys from keys: HMAC (RFC 2104) and HKDF (RFC 5869).
 
 import { hash } from 'node:crypto'
-import { copyOf, encodeFields, HeldKeys, moved, type SecretText, utf8Of, zeros } from './bytes.ts'
+import { encodeFields, HeldKeys, moved, type SecretText, utf8Of, zeros } from './bytes.ts'
 
 export const KEY_BYTES = 32
 const HASH_BYTES = 32
@@ -13,32 +13,51 @@ type Hash = { readonly name: 'sha256' | 'sha512'; readonly blockBytes: number }
 const INNER_PAD = 0x36
 const OUTER_PAD = 0x5c
 
-type Authenticated = { readonly key: SecretText; readonly message: Uint8Array }
+/** What is hashed comes here, one after the other, and is zeroed: an array for each took longer than the hash. */
+const SCRATCH = zeros(4096)
+
+type Padded = { readonly key: Uint8Array; readonly pad: number; readonly parts: readonly Uint8Array[] }
+
+/** The hash of the padded key and the parts behind it. */
+const hashPadded = ({ name, blockBytes }: Hash, { key, pad, parts }: Padded): Buffer => {
+  let length = blockBytes
+  for (const part of parts) length += part.length
+  const bytes = length <= SCRATCH.length ? SCRATCH.subarray(0, length) : zeros(length)
+  try {
+    bytes.fill(pad, 0, blockBytes)
+    for (let at = 0; at < key.length; at += 1) bytes[at] = (key[at] ?? 0) ^ pad
+    let at = blockBytes
+    for (const part of parts) {
+      bytes.set(part, at)
+      at += part.length
+    }
+    return hash(name, bytes, 'buffer')
+  } finally {
+    bytes.fill(0)
+  }
+}
 
 /**
  * HMAC (RFC 2104) with the platform's one-shot hash, which keeps nothing. The platform's HMAC and HKDF keep a copy of
  * the key that cannot be zeroed, and its incremental hash object keeps the result.
  */
-const hmacBy =
-  ({ name, blockBytes }: Hash) =>
-  ({ key: given, message }: Authenticated): Uint8Array => {
-    using keys = new HeldKeys()
-    const hashed = (bytes: Uint8Array): Uint8Array => moved(hash(name, bytes, 'buffer'))
-    const text = utf8Of(given)
-    const key = text.length > blockBytes ? keys.hold(hashed(text)) : text
-    const padded = (pad: number, content: Uint8Array): Uint8Array => {
-      const bytes = keys.hold(zeros(blockBytes + content.length))
-      for (let at = 0; at < blockBytes; at += 1) bytes[at] = (key[at] ?? 0) ^ pad
-      bytes.set(content, blockBytes)
-      return bytes
-    }
-    return hashed(padded(OUTER_PAD, keys.hold(hashed(padded(INNER_PAD, message)))))
-  }
+const authenticate = (by: Hash, given: SecretText, parts: readonly Uint8Array[]): Uint8Array => {
+  using keys = new HeldKeys()
+  const text = utf8Of(given)
+  const key = text.length > by.blockBytes ? keys.hold(hash(by.name, text, 'buffer')) : text
+  const inner = keys.hold(hashPadded(by, { key, pad: INNER_PAD, parts }))
+  return moved(hashPadded(by, { key, pad: OUTER_PAD, parts: [inner] }))
+}
+
+const SHA_256: Hash = { name: 'sha256', blockBytes: 64 }
+const SHA_512: Hash = { name: 'sha512', blockBytes: 128 }
+
+type Authenticated = { readonly key: SecretText; readonly message: Uint8Array }
 
 /** HMAC-SHA-256: 32 bytes. The caller zeroes the results of all functions here. */
-export const hmac = hmacBy({ name: 'sha256', blockBytes: 64 })
+export const hmac = ({ key, message }: Authenticated): Uint8Array => authenticate(SHA_256, key, [message])
 /** HMAC-SHA-512, 64 bytes. */
-export const hmacSha512 = hmacBy({ name: 'sha512', blockBytes: 128 })
+export const hmacSha512 = ({ key, message }: Authenticated): Uint8Array => authenticate(SHA_512, key, [message])
 
 /** HKDF with SHA-256 (RFC 5869). @throws Error for more than it can give. */
 export const hkdf = (input: {
@@ -50,17 +69,14 @@ export const hkdf = (input: {
   using keys = new HeldKeys()
   if (input.length > HKDF_BYTES_MAX) throw new Error(`HKDF gives at most ${HKDF_BYTES_MAX} bytes`)
   const extracted = keys.hold(hmac({ key: input.salt, message: input.key }))
-  const expanded = keys.hold(zeros(Math.ceil(input.length / HASH_BYTES) * HASH_BYTES))
+  const expanded = zeros(input.length)
   let block: Uint8Array = NOTHING
   for (let at = 0; at < input.length; at += HASH_BYTES) {
-    const message = keys.hold(zeros(block.length + input.info.length + 1))
-    message.set(block)
-    message.set(input.info, block.length)
-    message[message.length - 1] = at / HASH_BYTES + 1
-    block = keys.hold(hmac({ key: extracted, message }))
-    expanded.set(block, at)
+    const count = Uint8Array.of(at / HASH_BYTES + 1)
+    block = keys.hold(authenticate(SHA_256, extracted, [block, input.info, count]))
+    expanded.set(block.subarray(0, input.length - at), at)
   }
-  return copyOf(expanded.subarray(0, input.length))
+  return expanded
 }
 
 /** A key of 32 bytes for one list of labels. It needs no salt, as every input key is uniformly random. */
