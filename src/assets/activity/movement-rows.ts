@@ -109,7 +109,8 @@ export const withStandards = async (
   for (const { movements } of blocks) {
     for (const movement of movements) {
       const { contract } = movement
-      if (contract !== null && !moved.has(contract) && keptSides(watched, movement).length > 0) moved.add(contract)
+      const isMoved = () => isKept(watched, movement, movement.from) || isKept(watched, movement, movement.to)
+      if (contract !== null && !moved.has(contract) && isMoved()) moved.add(contract)
     }
   }
   const contracts = [...moved]

@@ -41,8 +41,13 @@ export type Range =
 const widths = new WeakMap<object, number>()
 const eventWidths = new WeakMap<object, number>()
 
-/** The next range of final blocks, which the node reads while the database stores the current one. */
-const ahead = new WeakMap<object, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
+/** While a range is decoded and stored, the node reads these: with one alone it would wait for the decoding. */
+const RANGES_AHEAD = 2
+
+type Ahead = Below & { readonly range: Promise<Range> }
+
+/** The next ranges of final blocks, in order, each from where the one before it ends. */
+const ahead = new WeakMap<object, readonly Ahead[]>()
 
 /**
  * Reads the blocks after a cursor, as many as the node serves at once; none at the end of the chain.
@@ -54,33 +59,47 @@ export const readRange = async (
 ): Promise<Range> => {
   const { head } = input
   const fromBlock = input.cursor.number + 1n
-  const known = ahead.get(chain)
+  const [known, ...later] = ahead.get(chain) ?? []
   ahead.delete(chain)
-  const range =
-    known?.fromBlock === fromBlock ? await known.range : await readUpTo(chain, { fromBlock, last: head.latest.number })
-  const next = range.kind === 'read' ? range.blocks.at(-1) : undefined
-  if (next !== undefined) readAhead(chain, { fromBlock: next.number + 1n, last: finalNumberOf(chain, head) })
+  if (known?.fromBlock !== fromBlock) {
+    const range = await startReading(chain, { fromBlock, last: head.latest.number })?.range
+    if (range === undefined) return { kind: 'read', blocks: [] }
+    readAhead(chain, { range, later: [], head })
+    return range
+  }
+  const range = await known.range
+  readAhead(chain, { range, later, head })
   return range
 }
 
-const readUpTo = async (
+/** null if there is no such block yet. */
+const startReading = (
   chain: Pick<Chain, 'movements'>,
   { fromBlock, last }: { readonly fromBlock: bigint; readonly last: bigint },
-): Promise<Range> => {
-  if (last < fromBlock) return { kind: 'read', blocks: [] }
-  const width = blocksAtOnce(chain)
-  return readRangeBelow(chain, { fromBlock, asked: Math.min(width, Number(last - fromBlock) + 1) })
+): Ahead | null => {
+  if (last < fromBlock) return null
+  const below = { fromBlock, asked: Math.min(blocksAtOnce(chain), Number(last - fromBlock) + 1) }
+  return { ...below, range: readRangeBelow(chain, below) }
 }
 
+/** @param input.later what is read ahead already. */
 const readAhead = (
-  chain: Pick<Chain, 'movements'>,
-  input: { readonly fromBlock: bigint; readonly last: bigint },
+  chain: Pick<Chain, 'movements' | 'depth'>,
+  { range, later, head }: { readonly range: Range; readonly later: readonly Ahead[]; readonly head: Head },
 ): void => {
-  if (input.last < input.fromBlock) return
-  const range = readUpTo(chain, input)
-  // A caller that awaits it gets its failure. Any other failure would be an unhandled rejection.
-  range.catch(() => {})
-  ahead.set(chain, { fromBlock: input.fromBlock, range })
+  const end = range.kind === 'read' ? range.blocks.at(-1) : undefined
+  if (end === undefined) return
+  const last = finalNumberOf(chain, head)
+  const all = [...later]
+  while (all.length < RANGES_AHEAD) {
+    const { fromBlock, asked } = all.at(-1) ?? { fromBlock: end.number, asked: 1 }
+    const next = startReading(chain, { fromBlock: fromBlock + BigInt(asked), last })
+    if (next === null) break
+    // A caller that awaits it gets its failure. Any other failure would be an unhandled rejection.
+    next.range.catch(() => {})
+    all.push(next)
+  }
+  ahead.set(chain, all)
 }
 
 /** How many blocks to read at once: whole blocks, or events that index an address. */

@@ -26,7 +26,14 @@ const causeWithoutUrl = (error: unknown, rpcUrl: string): Error => {
   return new Error(`${error.name}: ${message}${code}`)
 }
 
+/** Whether an answer says that it is short enough. An encoded one may grow. */
+const isBounded = ({ headers }: Response): boolean =>
+  !headers.has('content-encoding') &&
+  headers.has('content-length') &&
+  Number(headers.get('content-length')) <= RPC_ANSWER_LIMIT_BYTES
+
 const readText = async (wire: Wire, response: Response): Promise<string> => {
+  if (isBounded(response)) return response.text()
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of response.body ?? []) {

@@ -91,8 +91,12 @@ export const quantity = (value: unknown): bigint => {
   return BigInt(value)
 }
 
+/** So many hex digits are below 2^53, without a look at a bigint. */
+const SMALL_LENGTH_MAX = '0x'.length + 13
+
 /** A quantity that must fit a JavaScript number: indexes, counts, seconds. */
 export const smallQuantity = (value: unknown): number => {
+  if (typeof value === 'string' && value.length <= SMALL_LENGTH_MAX && QUANTITY.test(value)) return Number(value)
   const number = Number(quantity(value))
   if (!Number.isSafeInteger(number)) throw new MalformedAnswer('a quantity below 2^53')
   return number
