@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
+import { type Copy, CopyQuery, isCopy } from './copy.ts'
 import { confirmWrites, createEnded, type Ended, type Writes } from './deciding-rows.ts'
 import { EVENTS_CHANNEL } from './events.ts'
 import { BEGIN, Lease } from './lease.ts'
@@ -27,6 +28,8 @@ export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema
   HasSend & {
     /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
     readonly afterCommit: (act: () => void) => void
+    /** No other statement may be sent before it has ended. */
+    readonly copy: (copy: Copy) => Promise<unknown>
     readonly writes: Writes
     readonly ended: Ended
   }
@@ -115,6 +118,11 @@ class PipeliningClient extends WritableClient {
   override query(config: unknown, ...rest: unknown[]): never {
     this.#cork(isUnnamed(config) && config.text.startsWith(BEGIN))
     const query = super.query as (...args: unknown[]) => never
+    if (isCopy(config)) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      query.call(this, new CopyQuery(config, (error) => (error === null ? resolve() : reject(error))))
+      return promise as never
+    }
     if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
     const name = this.#names.get(config.text) ?? deriveStatementName(config.text)
     this.#names.set(config.text, name)
@@ -303,7 +311,8 @@ const transactionOn =
     try {
       const result = await drizzle(lease as unknown as pg.PoolClient).transaction(async (begun) => {
         const afterCommit = (act: () => void) => void acts.push(act)
-        const tx = Object.assign(begun, { afterCommit, writes: new Map(), ended, send: sendBy(lease) })
+        const copy = (rows: Copy) => lease.query(rows)
+        const tx = Object.assign(begun, { afterCommit, copy, writes: new Map(), ended, send: sendBy(lease) })
         const done = await work(tx)
         await confirmWrites(tx)
         return done

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { holdings, movements, transactions, wallets } from '../schema.ts'
@@ -10,30 +9,8 @@ export type MovementRow = typeof movements.$inferSelect
 
 /** About 2 MB of text in one message. */
 const ROWS_AN_INSERT = 5_000
-
-/** Inserts what does not exist yet. A plain insert comes first: `on conflict` takes a third longer. */
-export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]) => {
-  if (rows.length === 0) return
-  try {
-    await tx.transaction(() => insertAll(tx, rows, sql``))
-  } catch (error) {
-    if (violatedConstraint(error) === null) throw error
-    await insertAll(tx, rows, sql`on conflict do nothing`)
-  }
-}
-
-/** Writes the next message while PostgreSQL works on the one before. */
-const insertAll = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL) => {
-  const inserts: Promise<void>[] = []
-  for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
-    const insert = insertTogether(tx, rows.slice(from, from + ROWS_AN_INSERT), onConflict)
-    // Awaited below: this only prevents an unhandled rejection.
-    insert.catch(() => {})
-    inserts.push(insert)
-    await nextTurn()
-  }
-  await Promise.all(inserts)
-}
+/** So many are written before PostgreSQL gets them. */
+const ROWS_AT_ONCE = 1_000
 
 const COLUMNS = Object.entries(getTableColumns(movements)).map(([key, column]) => ({
   key: key as keyof MovementRow,
@@ -41,22 +18,48 @@ const COLUMNS = Object.entries(getTableColumns(movements)).map(([key, column]) =
   /** Without precision, which the insert checks. */
   type: column.getSQLType().replace(/ ?\(.*\)/, ''),
 }))
-const NAMES = sql.raw(COLUMNS.map(({ name }) => name).join(', '))
+const NAMES = COLUMNS.map(({ name }) => name).join(', ')
+
+/** Inserts what does not exist yet. COPY comes first: it takes a third less time, and knows no `on conflict`. */
+export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]) => {
+  if (rows.length === 0) return
+  try {
+    await tx.transaction(() => tx.copy({ text: `copy movements (${NAMES}) from stdin`, lines: copiedLines(rows) }))
+  } catch (error) {
+    if (violatedConstraint(error) === null) throw error
+    await insertMissing(tx, rows)
+  }
+}
+
+const valueText = (value: MovementRow[keyof MovementRow], whenNull: string): string =>
+  value === null ? whenNull : value instanceof Date ? value.toISOString() : String(value)
 
 /**
- * One list for each column, as PostgreSQL writes an array: one parameter for each value would cost three times as much.
  * All values are names, numbers and hex digits, which need no quotes. Ordered by address, because neighbours in the
  * largest index are inserted a fifth faster one after the other.
  */
-const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL) => {
-  const list = (key: keyof MovementRow) =>
-    `{${rows.map(({ [key]: value }) => (value instanceof Date ? value.toISOString() : (value ?? 'null'))).join()}}`
-  const lists = COLUMNS.map(({ key, type }) => sql`${list(key)}::${sql.raw(type)}[]`)
-  await tx.execute(sql`
-    insert into ${movements} (${NAMES})
-    select * from unnest(${sql.join(lists, sql`, `)}) as list (${NAMES})
-    order by address
-    ${onConflict}`)
+function* copiedLines(rows: readonly MovementRow[]) {
+  const ordered = rows.toSorted((a, b) => (a.address < b.address ? -1 : Number(a.address > b.address)))
+  for (let from = 0; from < ordered.length; from += ROWS_AT_ONCE) {
+    yield ordered
+      .slice(from, from + ROWS_AT_ONCE)
+      .map((row) => `${COLUMNS.map(({ key }) => valueText(row[key], '\\N')).join('\t')}\n`)
+      .join('')
+  }
+}
+
+/** One list for each column, as PostgreSQL writes an array. */
+const insertMissing = async (tx: Tx, rows: readonly MovementRow[]) => {
+  for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
+    const some = rows.slice(from, from + ROWS_AN_INSERT)
+    const lists = COLUMNS.map(
+      ({ key, type }) => sql`${`{${some.map((row) => valueText(row[key], 'null')).join()}}`}::${sql.raw(type)}[]`,
+    )
+    await tx.execute(sql`
+      insert into ${movements} (${sql.raw(NAMES)})
+      select * from unnest(${sql.join(lists, sql`, `)})
+      on conflict do nothing`)
+  }
 }
 
 /** Deletes the movements above a block, after a reorganisation. @returns how many. */

@@ -56,8 +56,28 @@ longTest('many movements are stored, although some exist', async () => {
 test('none is stored if one of the last is refused, and the error is its own', async () => {
   const wrong = rows.map((row, index) => (index === LATE ? { ...row, direction: 'across' as 'in' } : row))
   const storing = db.transaction((tx) => insertMovements(tx, wrong))
-  await expect(storing).rejects.toMatchObject({ cause: { constraint: 'movements_direction' } })
+  await expect(storing).rejects.toMatchObject({ constraint: 'movements_direction' })
   expect(await stored()).toEqual([])
+})
+
+test('none is stored if the rows cannot be written, and the connection is used again', async () => {
+  const [row] = rows
+  if (row === undefined) throw new Error('there are no rows')
+  const backends = () => db.execute('select pg_backend_pid() as pid')
+  const before = await backends()
+  const storing = db.transaction(async (tx) => {
+    await insertMovements(tx, [row])
+    const lines = {
+      *[Symbol.iterator]() {
+        yield ''
+        throw new Error('no such row')
+      },
+    }
+    await tx.copy({ text: 'copy movements from stdin', lines })
+  })
+  await expect(storing).rejects.toThrow('The rows could not be written.')
+  expect(await stored()).toEqual([])
+  expect((await backends()).rows).toEqual(before.rows)
 })
 
 describe('what wallets hold of NFTs', () => {
