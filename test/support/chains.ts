@@ -24,6 +24,7 @@ import { type TestContractName, testContract } from './contracts.ts'
 import { madeAhead } from './made-ahead.ts'
 
 const POOL_DEADLINE_MS = 10_000
+const MINED_BY_ITSELF_MS = 10_000
 const RECEIPT_DEADLINE_MS = 60_000
 
 /** A transaction sent by a test; the sender is by default the first funded account. */
@@ -87,15 +88,19 @@ export const startChain = async (network: Network, { chainId: chosenId, ...optio
 
   /**
    * Not by viem, which asks once for each new block: it misses one that comes while it asks, and the chain mines no
-   * other.
+   * other. Seldom anvil leaves a transaction in its pool and mines nothing more: then this asks it to.
    */
   const receiptOf = async (hash: Hex): Promise<TransactionReceipt> => {
-    for (const deadline = Date.now() + RECEIPT_DEADLINE_MS; ; await sleep(5)) {
+    const deadline = Date.now() + RECEIPT_DEADLINE_MS
+    for (let mineAt = Date.now() + MINED_BY_ITSELF_MS; ; await sleep(5)) {
       try {
         return await publicClient.getTransactionReceipt({ hash })
       } catch (error) {
         if (!(error instanceof TransactionReceiptNotFoundError) || Date.now() > deadline) throw error
       }
+      if (Date.now() < mineAt) continue
+      mineAt = deadline
+      await testClient.mine({ blocks: 1 })
     }
   }
 
