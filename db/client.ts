@@ -103,8 +103,8 @@ export const countConnectionsMax = (input: {
 const PREPARED_LENGTH_MAX = 1_500
 
 /**
- * Sends the first statement of a turn of the event loop at once, and those after it in one message; what begins a
- * transaction goes with the next one. The server prepares short statements, so it parses them once per connection.
+ * Sends the statements of one turn in one message; what begins a transaction goes with the next one. The server
+ * prepares short statements, so it parses them once per connection.
  */
 class PipeliningClient extends WritableClient {
   readonly #names = new Map<string, string>()
