@@ -72,7 +72,7 @@ export const readRange = async (
   return range
 }
 
-/** null if there is no such block yet. */
+/** null if the chain has not come to that block. */
 const startReading = (
   chain: Pick<Chain, 'movements'>,
   { fromBlock, last }: { readonly fromBlock: bigint; readonly last: bigint },
