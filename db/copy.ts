@@ -15,11 +15,13 @@ type Copying = { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void; se
 export class CopyQuery extends pg.Query {
   readonly #lines: Iterable<string>
   #isOver = false
+  /** Why the rows could not be written. PostgreSQL would only say that they were not. */
+  #failure: Error | null = null
 
   constructor({ text, lines }: Copy, end: (error: Error | null) => void) {
     super(text, (error) => {
       this.#isOver = true
-      end(error ?? null)
+      end(this.#failure ?? error ?? null)
     })
     this.#lines = lines
   }
@@ -33,7 +35,8 @@ export class CopyQuery extends pg.Query {
         await nextTurn()
       }
       if (!this.#isOver) connection.endCopyFrom()
-    } catch {
+    } catch (error) {
+      this.#failure = error instanceof Error ? error : new Error(String(error))
       connection.sendCopyFail('The rows could not be written.')
     }
   }
