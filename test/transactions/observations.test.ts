@@ -2,6 +2,7 @@
 // told, and each attempt that a node has accepted is marked.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Tx } from '../../db/client.ts'
 import { recordObservations } from '../../src/signing/transactions/record-observation.ts'
 import { type OperatorWorld, startOperatorWorld } from '../cli/operator-world.ts'
 
@@ -72,4 +73,26 @@ test('on a network that needs one confirmation, a transaction gets its block and
     { status: 'success', is_mined: true, is_settled: true },
   ])
   expect(await toldOf(id)).toEqual(['submitted', 'pending', 'success'])
+})
+
+test('a transaction that a node accepts is updated within its page, and no index is written', async () => {
+  const id = await world.send(await world.wallet())
+  const [attempt] = await world.sql<{ hash: string }[]>`
+    select hash from tests.attempts where transaction_id = ${id} and kind = 'rung' and rung = 0`
+  const { ctx } = world.service
+  const counts = async (tx: Tx) =>
+    (
+      await tx.execute<{ updated: number; hot: number }>(`
+        select pg_stat_get_xact_tuples_updated(oid)::int updated, pg_stat_get_xact_tuples_hot_updated(oid)::int hot
+        from pg_class where oid = 'public.transactions'::regclass`)
+    ).rows[0] ?? { updated: 0, hot: 0 }
+  const [before, after] = await ctx.db.transaction(async (tx) => {
+    // Those of earlier transactions of this connection may still be in it.
+    const first = await counts(tx)
+    await recordObservations(ctx, tx, [
+      { transactionId: id, observation: { kind: 'accepted', hash: attempt?.hash ?? '' } },
+    ])
+    return [first, await counts(tx)]
+  })
+  expect({ updated: after.updated - before.updated, hot: after.hot - before.hot }).toEqual({ updated: 1, hot: 1 })
 })
